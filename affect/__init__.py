@@ -1,0 +1,1 @@
+"""Pure folds and formulas: mood, appraisal, trends, recall scoring. No clock, no I/O."""

@@ -1,0 +1,1 @@
+"""Events, converters and wire formats: what everybody agrees on. No I/O."""

@@ -1,0 +1,1 @@
+"""Kafka: topics, the publisher, the changelog, and Faust's chunk transport and app."""
