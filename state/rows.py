@@ -1,0 +1,193 @@
+"""Row keys, the row header, memory rows and the entries of the ids hash (docs/rows.md)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from hashlib import blake2b
+from struct import Struct as Packing
+from typing import NamedTuple
+
+import msgspec
+
+ROW_FORMAT = 1
+FOLD_VERSION = 1
+BUCKET_SECONDS = 604_800
+"""Width of a storage bucket of memories: a week. Nothing else depends on it."""
+
+HEADER = Packing(">BBH8sQ")
+_ID_ENTRY = Packing(">QI8s")
+_U32 = Packing(">I")
+_ID_BYTES = 12
+
+
+class Kind(IntEnum):
+    """Kinds of rows, by their number in the header."""
+
+    AGENT = 1
+    MOOD = 2
+    TRENDS = 3
+    PAIR = 4
+    MEMORY = 5
+    SHIFT = 6
+    PROFILE = 7
+    NOTICE = 8
+
+
+AGENT = b"agent"
+MOOD = b"mood"
+TRENDS = b"trends"
+PROFILE = b"profile"
+NOTICE = b"notice"
+PAIR_PREFIX = b"pair/"
+MEMORY_PREFIX = b"memory/"
+SHIFT_PREFIX = b"shift/"
+
+_SINGLE = {AGENT: Kind.AGENT, MOOD: Kind.MOOD, TRENDS: Kind.TRENDS, PROFILE: Kind.PROFILE, NOTICE: Kind.NOTICE}
+_PREFIXED = {b"pair": Kind.PAIR, b"memory": Kind.MEMORY, b"shift": Kind.SHIFT}
+
+
+class Row(NamedTuple):
+    """One row, header taken apart."""
+
+    kind: Kind
+    fold: int
+    """Version of the fold that wrote it."""
+    params: bytes
+    """Hash of the fold parameters, 8 bytes."""
+    offset: int
+    """Offset of the last record of the agent's log that changed it."""
+    body: bytes
+
+
+class RowError(ValueError):
+    """Bytes in Redis or the changelog that are no row of this format."""
+
+
+def pack_row(kind: Kind, offset: int, body: bytes, params_hash: bytes, fold: int = FOLD_VERSION) -> bytes:
+    """Put the header before a body. `params_hash` is 8 bytes."""
+    return HEADER.pack(ROW_FORMAT, kind, fold, params_hash, offset) + body
+
+
+def unpack_row(data: bytes) -> Row:
+    """Take a row apart. Raises `RowError` for bytes of another format or an unknown kind."""
+    if len(data) < HEADER.size:
+        raise RowError(f"a row has at least {HEADER.size} bytes, here are {len(data)}")
+    version, kind, fold, params, offset = HEADER.unpack_from(data)
+    if version != ROW_FORMAT:
+        raise RowError(f"row format {version} is not known, only {ROW_FORMAT}")
+    try:
+        return Row(Kind(kind), fold, params, offset, data[HEADER.size :])
+    except ValueError as error:
+        raise RowError(f"row kind {kind} is not known") from error
+
+
+def row_offset(data: bytes) -> int:
+    """The offset in a row's header, without taking the row apart."""
+    offset: int = HEADER.unpack_from(data)[4]
+    return offset
+
+
+def bucket_of(occurred_us: int) -> int:
+    """Number of the storage bucket of a time in microseconds."""
+    return occurred_us // (BUCKET_SECONDS * 1_000_000)
+
+
+def row_key(agent: bytes, suffix: bytes) -> bytes:
+    """Key of a row in the changelog: agent key, zero byte, suffix."""
+    return agent + b"\0" + suffix
+
+
+def split_row_key(key: bytes) -> tuple[bytes, bytes]:
+    """Agent key and suffix. Keys of the partition itself begin with the zero byte: their agent key is empty."""
+    agent, _, suffix = key.partition(b"\0")
+    return agent, suffix
+
+
+def kind_of(suffix: bytes) -> Kind:
+    """Which kind of row a suffix names. Raises `RowError`."""
+    kind = _SINGLE.get(suffix) or _PREFIXED.get(suffix.partition(b"/")[0])
+    if kind is None:
+        raise RowError(f"no kind of row has the suffix {suffix!r}")
+    return kind
+
+
+def pair_suffix(other_agent: str) -> bytes:
+    """Suffix of the pair row with another agent."""
+    return PAIR_PREFIX + other_agent.encode()
+
+
+def memory_suffix(bucket: int, ident: bytes) -> bytes:
+    """Suffix of a memory row; `ident` is H(event_id)."""
+    return MEMORY_PREFIX + _U32.pack(bucket) + ident
+
+
+def shift_suffix(bucket: int, ident: bytes) -> bytes:
+    """Suffix of a shift row; `ident` is H(event_id)."""
+    return SHIFT_PREFIX + _U32.pack(bucket) + ident
+
+
+def bucket_and_id(suffix: bytes) -> tuple[int, bytes]:
+    """Bucket and H(event_id) of a memory or shift suffix."""
+    tail = suffix[-(_U32.size + _ID_BYTES) :]
+    return _U32.unpack_from(tail)[0], tail[_U32.size :]
+
+
+def body_digest(body: bytes) -> bytes:
+    """Eight bytes of BLAKE2b over a memory row's body: tells a conflict from a repeat."""
+    return blake2b(body, digest_size=8).digest()
+
+
+class IdEntry(NamedTuple):
+    """What the ids hash says of an accepted event."""
+
+    offset: int
+    bucket: int
+    digest: bytes
+
+    def pack(self) -> bytes:
+        """The value of the hash field, 20 bytes."""
+        return _ID_ENTRY.pack(*self)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> IdEntry:
+        """Read the value of a hash field."""
+        return cls(*_ID_ENTRY.unpack(data))
+
+
+class MemoryRow(msgspec.Struct, array_like=True, frozen=True):
+    """Body of a memory row, in the order of docs/rows.md.
+
+    Floats must be floats (an int would be packed as an int), maps sorted by key: then equal memories have equal bytes.
+    """
+
+    event_id: str
+    type: str
+    """Short name of the event type, as `experience.outcome`."""
+    occurred_us: int
+    text: str
+    importance: float | None
+    pad: tuple[float | None, float | None, float | None] | None
+    attributes: dict[str, str]
+    metadata: dict[str, str]
+    case_id: str | None
+    turn_id: str | None
+    embedding: tuple[str, bytes] | None
+    """Model, and the numbers as big endian f32."""
+    shift: tuple[float, ...] | None
+    """Twelve floats: the delta, then baseline, tau in hours and largest displacement per axis; None: moved nothing."""
+
+    def encode(self) -> bytes:
+        """The body's bytes."""
+        return _ENCODER.encode(self)
+
+    @classmethod
+    def decode(cls, body: bytes) -> MemoryRow:
+        """Read a body. Raises `RowError`."""
+        try:
+            return _DECODER.decode(body)
+        except msgspec.MsgspecError as error:
+            raise RowError(f"broken memory row: {error}") from error
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(MemoryRow)
