@@ -14,8 +14,8 @@ FOLD_VERSION = 1
 BUCKET_SECONDS = 604_800
 """Width of a storage bucket of memories: a week. Nothing else depends on it."""
 
-HEADER = Packing(">BBH8sQ")
-_ID_ENTRY = Packing(">QI8s")
+HEADER = Packing(">BBH8sq")
+_ID_ENTRY = Packing(">qI8s")
 _U32 = Packing(">I")
 _ID_BYTES = 12
 
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     params: bytes
     """Hash of the fold parameters, 8 bytes."""
     offset: int
-    """Offset of the last record of the agent's log that changed it."""
+    """Offset of the last record of the agent's log that changed it; -1: from before this log began."""
     body: bytes
 
 

@@ -1,0 +1,253 @@
+"""How a worker owns a partition: claim, restore, load, append, flush. docs/architecture.md tells why in this order.
+
+All of it works on two small interfaces, the changelog and the partition's state, so that a test can break any step.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from enum import Enum
+from itertools import islice
+from typing import Final
+
+import structlog
+
+from moodstream.schemas.changelog import (
+    INCARNATION_PREFIX,
+    OWNER_KEY,
+    POSITION_KEY,
+    ChangelogLog,
+    Commit,
+    LogRecord,
+    Position,
+    Replay,
+    Span,
+    encode_position,
+)
+from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.state.layout import Layout
+from moodstream.state.partition import PartitionState, Wanted
+from moodstream.state.rows import from_before
+
+log = structlog.get_logger(__name__)
+
+SLICE_ROWS: Final = 5_000
+"""Rows of one script call while restoring: Redis serves nobody else meanwhile."""
+
+
+class Phase(Enum):
+    """Where an ownership stands."""
+
+    ASSIGNED = "assigned"
+    CLAIMING = "claiming"
+    RESTORING = "restoring"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+_ALLOWED: Final = {
+    Phase.ASSIGNED: {Phase.CLAIMING, Phase.CLOSED},
+    Phase.CLAIMING: {Phase.RESTORING, Phase.CLOSED},
+    Phase.RESTORING: {Phase.READY, Phase.CLOSED},
+    Phase.READY: {Phase.CLOSED},
+    Phase.CLOSED: set(),
+}
+
+
+class Ownership:
+    """One worker's hold on one partition, from assignment to loss. Used once: a new assignment is a new ownership."""
+
+    def __init__(
+        self, partition: int, layout: Layout, changelog: ChangelogLog, state: PartitionState, worker: str
+    ) -> None:
+        self.partition = partition
+        self.layout = layout
+        self.token = secrets.token_hex(8).encode()
+        self.phase = Phase.ASSIGNED
+        self.position = Position()
+        """What Redis holds: confirmed."""
+        self._changelog = changelog
+        self._state = state
+        self._worker = worker
+        self._at = b""
+        """Changelog position in Redis, as last confirmed."""
+        self._next = 0
+        """Changelog offset that the next append should be given."""
+
+    # -- claim and restore
+
+    async def acquire(self) -> None:
+        """Claim the partition in its log and in Redis, and bring Redis up to the log.
+
+        The claim in the log comes first: behind it no older owner's record counts, so what lies before it is all there is.
+        Raises `Fenced` when a younger claim holds the partition, `StateLost` when log and Redis do not fit together.
+        """
+        self._enter(Phase.CLAIMING)
+        incarnation = await self._incarnation()
+        claim = json.dumps({"worker": self._worker}).encode()
+        (span,) = await self._changelog.append(self.partition, self.token, [(OWNER_KEY, claim)])
+        fence, self._next = span.base, span.base + 1
+        meta = await self._state.acquire(self.token, fence, incarnation, self._worker)
+        self._enter(Phase.RESTORING)
+        self._at = meta.get("changelog", b"")
+        self.position = _position_of(meta)
+        if meta.get("incarnation", incarnation) != incarnation:
+            await self._republish()
+        else:
+            await self._restore(meta.get("writer", b""), fence)
+        await self._confirm({}, {"state": "ready", "incarnation": incarnation})
+        self._enter(Phase.READY)
+
+    async def _incarnation(self) -> bytes:
+        known = await self._changelog.incarnation(self.partition)
+        if known is None:
+            record = (INCARNATION_PREFIX + secrets.token_hex(8).encode(), b"1")
+            await self._changelog.append(self.partition, self.token, [record])
+            known = await self._changelog.incarnation(self.partition)
+        if known is None:
+            raise StateLost(f"partition {self.partition} of the changelog lost its first record")
+        return known
+
+    async def _restore(self, writer: bytes, fence: int) -> None:
+        """Apply what the log holds beyond Redis, then write again what does not count there."""
+        start = int(self._at or 0)
+        if start > fence:
+            raise StateLost(f"Redis stands at {start} of a changelog that ends at {fence}", partition=self.partition)
+        replay, restored = Replay(writer), 0
+        async for records in self._changelog.read(self.partition, start, fence):
+            for commit in replay.feed(records):
+                await self._apply_commit(commit, replay)
+            restored += len(records)
+            log.info("restoring", partition=self.partition, records=restored, at=records[-1].offset, until=fence)
+        if replay.loose:
+            log.warning("rewriting loose rows", partition=self.partition, rows=len(replay.loose))
+            await self._append(await self._current(replay.loose), self.position)
+
+    async def _apply_commit(self, commit: Commit, replay: Replay) -> None:
+        """Write a commit to Redis in slices; only the last one moves the position."""
+        rows = iter(commit.rows.items())
+        left = len(commit.rows)
+        while left > SLICE_ROWS:
+            await self._apply(dict(islice(rows, SLICE_ROWS)), self._at, {})
+            left -= SLICE_ROWS
+        last = dict(rows)
+        if commit.position is None:
+            await self._apply(last, self._at, {})
+            return
+        # Not past a stale record: should this worker die before it has written the true row again, the next one
+        # must see that record too.
+        end = min((commit.end, *replay.foreign.values()))
+        self.position = commit.position
+        meta = {"writer": commit.writer, **asdict(commit.position)}
+        await self._apply(last, b"%d" % max(end, int(self._at or 0)), meta)
+
+    async def _republish(self) -> None:
+        """Redis belongs to another log, one that is gone: its rows win, and begin this log's history."""
+        log.warning("changelog is new: writing the rows of Redis to it", partition=self.partition)
+        rows: dict[bytes, bytes | None] = {}
+        async for some in self._state.scan():
+            rows.update((key, from_before(row)) for key, row in some.items())
+        self.position = Position()
+        await self._append(rows, self.position)
+        items = iter(rows.items())
+        for _ in range(0, len(rows), SLICE_ROWS):
+            await self._apply(dict(islice(items, SLICE_ROWS)), self._at, {})
+
+    # -- load, append, flush
+
+    async def load(self, wanted: Sequence[Wanted]) -> list[list[bytes | None]]:
+        """Read hashes of this partition; refused when another worker holds it or Redis lost what it had."""
+        return await self._state.load(self.token, self._at, wanted)
+
+    async def append(self, rows: Mapping[bytes, bytes | None], position: Position) -> None:
+        """Append a chunk's rows and its position to the changelog; return when the broker has them."""
+        self._require_ready()
+        await self._append(rows, position)
+
+    async def flush(self, rows: Mapping[bytes, bytes | None], position: Position) -> None:
+        """Make appended rows and positions visible in Redis, in one step."""
+        self._require_ready()
+        await self._confirm(rows, asdict(position))
+        self.position = position
+
+    def close(self) -> None:
+        """End it: the partition is gone, or the worker stops. Nothing is written any more."""
+        if self.phase is not Phase.CLOSED:
+            self._enter(Phase.CLOSED)
+
+    # -- the parts
+
+    def _require_ready(self) -> None:
+        if self.phase is not Phase.READY:
+            raise Fenced(f"partition {self.partition} is {self.phase.value}")
+
+    def _enter(self, phase: Phase) -> None:
+        if phase not in _ALLOWED[self.phase]:
+            raise Fenced(f"partition {self.partition} cannot go from {self.phase.value} to {phase.value}")
+        log.info("partition", partition=self.partition, phase=phase.value, before=self.phase.value)
+        self.phase = phase
+
+    async def _append(self, rows: Mapping[bytes, bytes | None], position: Position) -> None:
+        """Append; where somebody else's records came between, write the true rows of their keys again."""
+        todo: Mapping[bytes, bytes | None] = rows
+        while True:
+            records = [*todo.items(), (POSITION_KEY, encode_position(position))]
+            spans = await self._changelog.append(self.partition, self.token, records)
+            expected, self._next = self._next, spans[-1].base + spans[-1].count
+            if _contiguous(spans, expected):
+                return
+            strange = await self._foreign(expected, self._next)
+            if not strange:
+                return
+            log.warning("stale writer", partition=self.partition, rows=len(strange))
+            others = await self._current(strange - rows.keys())
+            todo = {key: rows[key] if key in rows else others[key] for key in strange}
+
+    async def _foreign(self, start: int, end: int) -> set[bytes]:
+        keys: set[bytes] = set()
+        async for records in self._changelog.read(self.partition, start, end):
+            keys.update(self._foreign_keys(records))
+        return keys
+
+    def _foreign_keys(self, records: Iterable[LogRecord]) -> Iterable[bytes]:
+        for record in records:
+            if record.token == self.token:
+                continue
+            if record.key == OWNER_KEY:
+                raise Fenced(f"partition {self.partition} was claimed by another worker at {record.offset}")
+            if record.key != POSITION_KEY:
+                yield record.key
+
+    async def _current(self, keys: Iterable[bytes]) -> dict[bytes, bytes | None]:
+        """The rows as Redis holds them, under the fence; None for one that does not exist."""
+        found: dict[bytes, bytes | None] = {}
+        todo = sorted(keys)
+        for i in range(0, len(todo), SLICE_ROWS):
+            part = todo[i : i + SLICE_ROWS]
+            places = [self.layout.place(key) for key in part]
+            values = await self.load([Wanted(key, [field]) for key, field in places])
+            found.update((key, value[0]) for key, value in zip(part, values, strict=True))
+        return found
+
+    async def _confirm(self, rows: Mapping[bytes, bytes | None], meta: Mapping[str, object]) -> None:
+        await self._apply(rows, b"%d" % self._next, {"writer": self.token, **meta})
+
+    async def _apply(self, rows: Mapping[bytes, bytes | None], after: bytes, meta: Mapping[str, object]) -> None:
+        await self._state.apply(self.token, self._at, after, rows, meta)
+        self._at = after
+
+
+def _contiguous(spans: Sequence[Span], start: int) -> bool:
+    for span in spans:
+        if span.base != start:
+            return False
+        start += span.count
+    return True
+
+
+def _position_of(meta: Mapping[str, bytes]) -> Position:
+    empty = Position()
+    return replace(empty, **{name: int(meta.get(name, 0)) for name in asdict(empty)})

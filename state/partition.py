@@ -1,0 +1,143 @@
+"""One partition's keys in Redis, through the three scripts. Waits while Redis is away; refuses when the fence says so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import stamina
+from redis import exceptions as redis_errors
+from redis.asyncio import Redis
+
+from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.state.layout import Layout
+from moodstream.state.operations import operations
+from moodstream.state.scripts import ACQUIRE, APPLY, LOAD
+
+_UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS")
+"""Answers of a Redis that will take the same call later."""
+
+
+class Wanted(NamedTuple):
+    """Fields of one hash to read."""
+
+    key: bytes
+    fields: Sequence[bytes]
+
+
+class PartitionState(Protocol):
+    """What the ownership of a partition needs of its state; a fake in tests, `RedisPartition` in life."""
+
+    async def acquire(self, token: bytes, fence: int, incarnation: bytes, worker: str) -> dict[str, bytes]:
+        """Take the partition; give its meta as it was. Raises `Fenced` when a younger claim holds it."""
+        ...
+
+    async def load(self, token: bytes, at: bytes, wanted: Sequence[Wanted]) -> list[list[bytes | None]]:
+        """Read under the fence. Raises `Fenced`, or `StateLost` when Redis does not stand at `at`."""
+        ...
+
+    async def apply(
+        self,
+        token: bytes,
+        before: bytes,
+        after: bytes,
+        rows: Mapping[bytes, bytes | None],
+        meta: Mapping[str, object],
+    ) -> None:
+        """Write rows and meta, and move the changelog position, together or not at all. Same errors."""
+        ...
+
+    def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
+        """Give all rows, some at a time, by row key."""
+        ...
+
+
+class RedisPartition:
+    """The keys of one partition. `on_wait` hears why it waits, and None when it goes on."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        layout: Layout,
+        scan: Callable[[], AsyncIterator[Mapping[bytes, bytes]]],
+        on_wait: Callable[[str | None], None] = lambda reason: None,
+    ) -> None:
+        self.layout = layout
+        self.scan = scan
+        self._on_wait = on_wait
+        self._acquire = redis.register_script(ACQUIRE)
+        self._load = redis.register_script(LOAD)
+        self._apply = redis.register_script(APPLY)
+
+    async def acquire(self, token: bytes, fence: int, incarnation: bytes, worker: str) -> dict[str, bytes]:
+        """Take the partition; give its meta as it was. Raises `Fenced` when a younger claim holds it."""
+        flat = await self._call(self._acquire, [self.layout.meta], [token, fence, incarnation, worker])
+        return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}
+
+    async def load(self, token: bytes, at: bytes, wanted: Sequence[Wanted]) -> list[list[bytes | None]]:
+        """Read under the fence; one list of values per wanted hash."""
+        arguments: list[object] = [token, at]
+        for one in wanted:
+            arguments.append(len(one.fields))
+            arguments.extend(one.fields)
+        flat = await self._call(self._load, [self.layout.meta, *(one.key for one in wanted)], arguments)
+        values, i = [], 0
+        for one in wanted:
+            values.append(flat[i : i + len(one.fields)])
+            i += len(one.fields)
+        return values
+
+    async def apply(
+        self,
+        token: bytes,
+        before: bytes,
+        after: bytes,
+        rows: Mapping[bytes, bytes | None],
+        meta: Mapping[str, object],
+    ) -> None:
+        """Write rows and meta, and move the changelog position, together or not at all."""
+        keys: list[bytes] = [self.layout.meta]
+        arguments: list[Any] = [token, before, after, 2 * len(meta)]
+        for name, value in meta.items():
+            arguments += (name, value)
+        for operation in operations(self.layout, rows):
+            keys.append(operation.key)
+            arguments += (operation.op, len(operation.arguments))
+            arguments += operation.arguments
+        await self._call(self._apply, keys, arguments)
+
+    async def _call(self, script: Any, keys: list[bytes], arguments: list[Any]) -> Any:  # noqa: ANN401 - as the script answers
+        """Run a script; wait as long as Redis is away. Safe to repeat: each script compares before it writes."""
+        async for attempt in stamina.retry_context(
+            on=_is_away, attempts=None, timeout=None, wait_initial=0.05, wait_max=1.0
+        ):
+            with attempt:
+                try:
+                    answer = await script(keys=keys, args=arguments)
+                except redis_errors.RedisError as error:
+                    _refuse(error)
+                    self._on_wait(f"Redis: {error}")
+                    raise
+                if attempt.num > 1:
+                    self._on_wait(None)
+                return answer
+        raise AssertionError  # the loop ends only by return or raise
+
+
+def _is_away(error: Exception) -> bool:
+    if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
+        return not isinstance(error, redis_errors.AuthenticationError)
+    return isinstance(error, redis_errors.ResponseError) and _code(error) in _UNAVAILABLE
+
+
+def _code(error: Exception) -> str:
+    return str(error).partition(" ")[0].removesuffix(":")
+
+
+def _refuse(error: redis_errors.RedisError) -> None:
+    """Turn the fence's answers into our errors."""
+    code = _code(error)
+    if code == "FENCED":
+        raise Fenced(f"another worker holds this partition: {error}") from error
+    if code == "DIVERGED":
+        raise StateLost(f"Redis no longer stands where this worker left it: {error}") from error

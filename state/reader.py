@@ -1,0 +1,213 @@
+"""Read side of the table `state`: agents at one log position, memories in pages, whole partitions for checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from moodstream.schemas.errors import NotFound, Restoring
+from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
+from moodstream.state import scanning
+from moodstream.state.connection import connect, reported
+from moodstream.state.layout import Layout, format_key
+from moodstream.state.rows import AGENT, BUCKET_SECONDS, IdEntry
+from moodstream.state.views import (
+    RESTORING,
+    AgentEntry,
+    AgentFacts,
+    AgentView,
+    BucketRows,
+    PartitionMeta,
+    ScannedAgent,
+    StateFormat,
+    checked_row,
+)
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from moodstream.state.settings import StateSettings
+
+RESTORE_WAIT = 1.0
+"""How long a read waits for a restore to end, seconds."""
+_POLL = 0.05
+_SCAN_AGENTS = 64
+
+
+class StateReader:
+    """Reads what the workers write. Never writes, keeps no state but the number of partitions."""
+
+    def __init__(self, settings: StateSettings, client: Redis | None = None) -> None:
+        self.settings = settings
+        self._redis = connect(settings) if client is None else client
+        self._partitions = 0
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+    async def ping(self) -> None:
+        """Ask whether Redis answers. Raises `StoreUnavailable`."""
+        async with reported(self.settings.address):
+            await self._redis.ping()
+
+    async def format(self) -> StateFormat | None:
+        """Read the description of the deployment; None before a worker has written one."""
+        async with reported(self.settings.address):
+            raw = await self._hash(format_key(self.settings.prefix))
+        return StateFormat.of(raw) if raw else None
+
+    async def partitions(self) -> int:
+        """Number of partitions, read once. Raises `Restoring` when there is no state yet."""
+        if not self._partitions:
+            found = await self.format()
+            if found is None or not found.partitions:
+                raise Restoring(f"Redis at {self.settings.address} holds no state yet: has a worker been started?")
+            self._partitions = found.partitions
+        return self._partitions
+
+    async def partition_meta(self, partition: int) -> PartitionMeta | None:
+        """Positions and counts of a partition; None when no worker has acquired it yet."""
+        async with reported(self.settings.address):
+            return PartitionMeta.of(partition, await self._hash(self._layout(partition).meta))
+
+    async def agent(
+        self, tenant: str, agent: str, suffixes: Sequence[bytes] = (), *, buckets: bool = False
+    ) -> AgentView:
+        """Read rows of one agent at one log position, the row `agent` always among them.
+
+        Waits up to a second for a restore. Raises `NotFound`, `Restoring`, `StoreUnavailable`.
+        """
+        key = agent_key(tenant, agent)
+        layout = self._layout(partition_of(key, await self.partitions()))
+        wanted = tuple(dict.fromkeys((AGENT, *suffixes)))
+        meta, values, numbers = await self._settled(layout, key, wanted, buckets)
+        rows = {suffix: checked_row(value) for suffix, value in zip(wanted, values, strict=True) if value is not None}
+        if AGENT not in rows:
+            raise NotFound("this tenant has no such agent")
+        return AgentView(tenant, agent, key, meta, rows, tuple(sorted(map(int, numbers))))
+
+    async def memories(
+        self, view: AgentView, since_us: int | None = None, until_us: int | None = None, *, newest_first: bool = True
+    ) -> AsyncIterator[BucketRows]:
+        """Read memories bucket by bucket, up to the view's version, for since <= time < until of whole buckets.
+
+        The view must have been read with `buckets=True`. Rows are not cut at the bounds themselves.
+        Raises `Restoring` when the partition was restored meanwhile.
+        """
+        layout = self._layout(view.meta.partition)
+        numbers = _between(view.buckets, since_us, until_us)
+        async with reported(self.settings.address):
+            scan = scanning.buckets(self._redis, layout, view, numbers[::-1] if newest_first else numbers)
+            async for found in scan:
+                yield found
+        await self._still(view)
+
+    async def memory(self, view: AgentView, event_id: str) -> BucketRows:
+        """Read one memory and its shift row. Raises `NotFound`."""
+        layout = self._layout(view.meta.partition)
+        ident = hash_id(event_id)
+        async with reported(self.settings.address):
+            entry: Any = await self._call("HGET", layout.ids(view.key), ident)
+            found = BucketRows(0)
+            if entry is not None:
+                bucket = IdEntry.unpack(entry).bucket
+                fields = (ident, b"s" + ident)
+                values: Any = await self._call("HMGET", layout.memory(view.key, bucket), *fields)
+                scanning.sort_in(found, zip(fields, values, strict=True), view.version)
+        if not any(stored.row.event_id == event_id for stored in found.memories):
+            raise NotFound("this agent has no such memory")
+        return found
+
+    async def agents(self, tenant: str, after: str | None = None, limit: int = 100) -> list[AgentEntry]:
+        """List a tenant's agents in byte order of their encoded ids, those behind `after`, merged over partitions."""
+        enc_tenant = encode_id(tenant).encode()
+        layouts = [self._layout(number) for number in range(await self.partitions())]
+        low = "-" if after is None else "(" + encode_id(after)
+        async with reported(self.settings.address):
+            commands = [("ZRANGEBYLEX", each.agents(enc_tenant), low, "+", "LIMIT", 0, limit) for each in layouts]
+            lists = await self._pipeline(commands)
+            merged = sorted((name, each) for each, names in zip(layouts, lists, strict=True) for name in names)
+            page = [(name, each) for name, each in sorted(merged, key=lambda pair: pair[0])[:limit]]
+            rows = await self._pipeline([("HGET", each.agent(enc_tenant + b"/" + name), AGENT) for name, each in page])
+        return [_entry(name, row) for (name, _), row in zip(page, rows, strict=True) if row is not None]
+
+    async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
+        """All agents of a partition with all their rows, for audits and for publishing the rows anew.
+
+        An agent's small rows are read at one moment with the position of the log; its memories follow in pages,
+        up to the version read there. Raises `Restoring`.
+        """
+        layout = self._layout(partition)
+        async with reported(self.settings.address):
+            async for keys in scanning.agent_keys(self._redis, layout, _SCAN_AGENTS):
+                for found in await self._scan_agents(layout, keys):
+                    yield found
+
+    async def _scan_agents(self, layout: Layout, keys: Sequence[bytes]) -> list[ScannedAgent]:
+        commands: list[tuple[Any, ...]] = [("HGETALL", layout.meta)]
+        for key in keys:
+            commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
+        raw, *answers = await self._pipeline(commands, atomic=True)
+        meta = _ready(PartitionMeta.of(layout.partition, raw), layout)
+        small = zip(keys, answers[::2], answers[1::2], strict=True)
+        return await scanning.whole_agents(self._redis, layout, meta.source, list(small))
+
+    async def _settled(
+        self, layout: Layout, key: bytes, suffixes: Sequence[bytes], buckets: bool
+    ) -> tuple[PartitionMeta, Sequence[bytes | None], Iterable[bytes]]:
+        """Read until the partition is not restoring, for a second at most."""
+        deadline = asyncio.get_running_loop().time() + RESTORE_WAIT
+        commands: list[tuple[Any, ...]] = [("HGETALL", layout.meta), ("HMGET", layout.agent(key), *suffixes)]
+        if buckets:
+            commands.append(("HKEYS", layout.buckets(key)))
+        while True:
+            async with reported(self.settings.address):
+                raw, values, *rest = await self._pipeline(commands, atomic=True)
+            meta = PartitionMeta.of(layout.partition, raw)
+            if meta is not None and meta.state != RESTORING:
+                return meta, values, rest[0] if rest else ()
+            if asyncio.get_running_loop().time() >= deadline:
+                self._partitions = 0
+                _ready(meta, layout)
+            await asyncio.sleep(_POLL)
+
+    async def _still(self, view: AgentView) -> None:
+        """Refuse pages between which the partition lost rows: it is restoring, or lies behind what the view saw."""
+        meta = await self.partition_meta(view.meta.partition)
+        if meta is None or meta.state == RESTORING or meta.source < view.meta.source:
+            raise Restoring(f"partition {view.meta.partition} was restored while it was read: ask again")
+
+    def _layout(self, partition: int) -> Layout:
+        return Layout(self.settings.prefix, partition)
+
+    async def _hash(self, key: bytes) -> dict[bytes, bytes]:
+        raw: dict[bytes, bytes] = await self._call("HGETALL", key)
+        return raw
+
+    async def _call(self, *command: Any) -> Any:
+        return await self._redis.execute_command(*command)
+
+    async def _pipeline(self, commands: Sequence[tuple[Any, ...]], *, atomic: bool = False) -> list[Any]:
+        return await scanning.pipeline(self._redis, commands, atomic=atomic)
+
+
+def _between(buckets: Sequence[int], since_us: int | None, until_us: int | None) -> list[int]:
+    width = BUCKET_SECONDS * 1_000_000
+    low = None if since_us is None else since_us // width
+    high = None if until_us is None else (until_us - 1) // width
+    return [each for each in buckets if (low is None or each >= low) and (high is None or each <= high)]
+
+
+def _entry(name: bytes, data: bytes) -> AgentEntry:
+    row = checked_row(data)
+    return AgentEntry(decode_id(name.decode()), row.offset, AgentFacts.unpack(row.body))
+
+
+def _ready(meta: PartitionMeta | None, layout: Layout) -> PartitionMeta:
+    if meta is None:
+        raise Restoring(f"partition {layout.partition} has no state yet: no worker has taken it over")
+    if meta.state == RESTORING:
+        raise Restoring(f"partition {layout.partition} is being restored from the changelog")
+    return meta

@@ -1,0 +1,130 @@
+"""Bounded reads of large hashes: buckets of memories, and all agents of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from moodstream.state.layout import Layout
+from moodstream.state.rows import (
+    AGENT,
+    HEADER,
+    Kind,
+    MemoryRow,
+    RowError,
+    memory_suffix,
+    row_key,
+    row_offset,
+    shift_suffix,
+)
+from moodstream.state.views import AgentView, BucketRows, ScannedAgent, StoredMemory, checked_row
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+PAGE = 1000
+"""Fields asked for in one HSCAN."""
+_SIDE_BY_SIDE = 16
+_SHIFT_FIELD = 13
+
+Fields = dict[bytes, bytes]
+
+
+async def pipeline(redis: Redis, commands: Sequence[tuple[Any, ...]], *, atomic: bool = False) -> list[Any]:
+    """Send commands in one round trip; with `atomic` in one MULTI/EXEC."""
+    if not commands:
+        return []
+    async with redis.pipeline(transaction=atomic) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        answers: list[Any] = await pipe.execute()
+    return answers
+
+
+async def hash_pages(redis: Redis, keys: Sequence[bytes]) -> AsyncIterator[tuple[int, Fields, bool]]:
+    """Read hashes with HSCAN: (index of the key, fields, last page of it). The first pages share a round trip.
+
+    A field that lies in a hash from begin to end is delivered at least once, perhaps twice.
+    """
+    first = await pipeline(redis, [("HSCAN", key, 0, "COUNT", PAGE) for key in keys])
+    for index, (cursor, fields) in enumerate(first):
+        yield index, fields, not int(cursor)
+        while int(cursor):
+            cursor, fields = await redis.execute_command("HSCAN", keys[index], cursor, "COUNT", PAGE)  # noqa: PLW2901
+            yield index, fields, not int(cursor)
+
+
+async def buckets(redis: Redis, layout: Layout, view: AgentView, numbers: Sequence[int]) -> AsyncIterator[BucketRows]:
+    """Read buckets in the order given, each whole, without rows that are newer than the view."""
+    for start in range(0, len(numbers), _SIDE_BY_SIDE):
+        some = numbers[start : start + _SIDE_BY_SIDE]
+        fields: Fields = {}
+        async for index, page, last in hash_pages(redis, [layout.memory(view.key, each) for each in some]):
+            fields.update(page)
+            if last:
+                found = BucketRows(some[index])
+                sort_in(found, fields.items(), view.version)
+                yield found
+                fields = {}
+
+
+def sort_in(found: BucketRows, fields: Iterable[tuple[bytes, bytes | None]], version: int) -> None:
+    """Put memory rows and shift rows into their places; rows behind `version` are left out."""
+    for name, value in fields:
+        if value is None:
+            continue
+        try:
+            row = checked_row(value)
+            if row.offset > version:
+                continue
+            if row.kind is Kind.SHIFT:
+                found.shifts[name[1:]] = row.body
+            else:
+                found.memories.append(StoredMemory(name, row.offset, MemoryRow.decode(row.body)))
+        except RowError:
+            found.broken += 1
+
+
+async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[list[bytes]]:
+    """All agent keys of a partition, tenant by tenant, at most `limit` at a time."""
+    tenants: list[bytes] = sorted(await redis.execute_command("HKEYS", layout.tenants))
+    for tenant in tenants:
+        low = b"-"
+        while True:
+            command = ("ZRANGEBYLEX", layout.agents(tenant), low, "+", "LIMIT", 0, limit)
+            names: list[bytes] = await redis.execute_command(*command)
+            if names:
+                yield [tenant + b"/" + name for name in names]
+            if len(names) < limit:
+                break
+            low = b"(" + names[-1]
+
+
+async def whole_agents(
+    redis: Redis, layout: Layout, source: int, small: Sequence[tuple[bytes, Fields, list[bytes]]]
+) -> list[ScannedAgent]:
+    """Add the memories to agents whose small rows were read together. Agents without the row `agent` are gone."""
+    found = [
+        ScannedAgent(key, {row_key(key, suffix): row for suffix, row in rows.items()}, source) for key, rows, _ in small
+    ]
+    places = [
+        (each, int(number)) for each, (_, _, numbers) in zip(found, small, strict=True) for number in sorted(numbers)
+    ]
+    keys = [layout.memory(each.key, bucket) for each, bucket in places]
+    for start in range(0, len(keys), _SIDE_BY_SIDE * 4):
+        async for index, fields, _ in hash_pages(redis, keys[start : start + _SIDE_BY_SIDE * 4]):
+            each, bucket = places[start + index]
+            _add(each, bucket, fields)
+    return [each for each in found if row_key(each.key, AGENT) in each.rows]
+
+
+def _add(agent: ScannedAgent, bucket: int, fields: Fields) -> None:
+    """Take the rows of a page that the agent's version covers; bytes too short for a header are kept as they are."""
+    head = agent.rows.get(row_key(agent.key, AGENT))
+    version = row_offset(head) if head is not None and len(head) >= HEADER.size else 0
+    for name, row in fields.items():
+        if len(row) >= HEADER.size and row_offset(row) > version:
+            continue
+        long = len(name) == _SHIFT_FIELD
+        suffix = shift_suffix(bucket, name[1:]) if long else memory_suffix(bucket, name)
+        agent.rows[row_key(agent.key, suffix)] = row
