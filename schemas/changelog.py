@@ -1,0 +1,158 @@
+"""The changelog of the table `state`: how it is written, and the rule by which its records count.
+
+A partition's changelog holds rows and three kinds of control records. A *claim* (`owner`) is written by a worker that
+takes the partition; from there on only records with its token count, so a frozen predecessor that wakes up can append
+as much as it likes. A *position* closes a chunk: the rows before it become the state together, or not at all. The
+*incarnation* tells one log from another that has taken its name. Rows after the last position, and records of a stale
+writer, are *loose*: the next owner writes their true values again before it goes on (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, Protocol
+
+OWNER_KEY = b"\0owner"
+POSITION_KEY = b"\0position"
+INCARNATION_PREFIX = b"\0incarnation/"
+TOKEN_HEADER = "t"  # noqa: S105 - the name of a header
+
+SPILL_ROWS = 100_000
+"""Rows kept back while no position has been seen. What is not yet closed by a position is among the newest of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a partition stands: what the last record of a chunk says.
+
+    `source` is the next offset of the events, `announced` that up to which outputs are acknowledged; the others count
+    records of the events topic since its beginning.
+    """
+
+    source: int = 0
+    announced: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    erased: int = 0
+    dead: int = 0
+    conflict: int = 0
+    ignored: int = 0
+
+    @property
+    def read(self) -> int:
+        """Records read: each has ended as one of the four kinds."""
+        return self.accepted + self.duplicate + self.erased + self.dead
+
+
+class LogRecord(NamedTuple):
+    """A record of the changelog as the rule sees it."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+    token: bytes
+
+
+class Commit(NamedTuple):
+    """Rows that count. `position` is None while more rows of the same state follow."""
+
+    rows: dict[bytes, bytes | None]
+    position: Position | None
+    end: int
+    """Changelog offset behind the position record."""
+    writer: bytes
+    """Token of the log's owner there."""
+
+
+class Replay:
+    """Tells which records of a changelog partition count. Feed it records in log order."""
+
+    def __init__(self, writer: bytes = b"") -> None:
+        self.writer = writer
+        self.foreign: dict[bytes, int] = {}
+        """Keys written by a stale writer and not written since: key to offset."""
+        self._pending: dict[bytes, bytes | None] = {}
+
+    def feed(self, records: Iterable[LogRecord]) -> list[Commit]:
+        """Take the next records; give what they complete."""
+        done: list[Commit] = []
+        for record in records:
+            if record.key == OWNER_KEY:
+                self.writer = record.token
+            elif record.key.startswith(INCARNATION_PREFIX):
+                continue
+            elif self.writer and record.token != self.writer:
+                self._stale(record)
+            elif record.key == POSITION_KEY:
+                done.append(self._close(record))
+            else:
+                self._pending.pop(record.key, None)  # the order of the dict is that of the last write
+                self._pending[record.key] = record.value
+                if len(self._pending) >= 2 * SPILL_ROWS:
+                    done.append(self._spill())
+        return done
+
+    @property
+    def loose(self) -> set[bytes]:
+        """Keys whose last record does not count: to be written again."""
+        return self._pending.keys() | self.foreign.keys()
+
+    def _stale(self, record: LogRecord) -> None:
+        if record.key != POSITION_KEY:
+            self.foreign[record.key] = record.offset
+
+    def _close(self, record: LogRecord) -> Commit:
+        rows, self._pending = self._pending, {}
+        for key in rows:
+            self.foreign.pop(key, None)
+        return Commit(rows, decode_position(record.value), record.offset + 1, self.writer)
+
+    def _spill(self) -> Commit:
+        """Give early what must have been closed: memory stays bounded on a compacted log with a single position."""
+        keys = list(self._pending)[:SPILL_ROWS]
+        return Commit({key: self._pending.pop(key) for key in keys}, None, -1, self.writer)
+
+
+class Span(NamedTuple):
+    """Where appended records came to lie: the offset of the first, and how many."""
+
+    base: int
+    count: int
+
+
+class ChangelogLog(Protocol):
+    """What the ownership of a partition needs of its changelog; a fake in tests, `KafkaChangelog` in life."""
+
+    async def append(self, partition: int, token: bytes, records: Sequence[tuple[bytes, bytes | None]]) -> list[Span]:
+        """Append in order; return when the broker has all of them."""
+        ...
+
+    def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[LogRecord]]:
+        """Give the records at offsets from `start` up to `end`, in order."""
+        ...
+
+    async def incarnation(self, partition: int) -> bytes | None:
+        """Name of this log, None for one that is empty."""
+        ...
+
+
+def decode_position(value: bytes | None) -> Position:
+    """Read the value of a position record."""
+    return Position(**json.loads(value)) if value else Position()
+
+
+def encode_position(position: Position) -> bytes:
+    """Give the value of a position record."""
+    return json.dumps(asdict(position)).encode()
+
+
+def apply_commits(commits: Iterable[Commit], rows: dict[bytes, bytes]) -> None:
+    """Apply commits to a plain mapping: what a restore would give."""
+    for commit in commits:
+        for key, value in commit.rows.items():
+            if value is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = value
