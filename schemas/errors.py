@@ -16,6 +16,8 @@ MoodstreamError
 └── NotFound, Restoring, InvalidQuery                        answers of the query service
 """
 
+# ruff: noqa: N818 - the names are what users read and catch; the base says that they are errors
+
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -58,7 +60,8 @@ class MoodstreamError(Exception):
 
 def _rebuild(kind: type[MoodstreamError], detail: str, hint: str, fields: dict[str, object]) -> MoodstreamError:
     error = kind.__new__(kind, detail)
-    MoodstreamError.__init__(error, detail, hint=hint, **fields)
+    MoodstreamError.__init__(error, detail, hint=hint)
+    error.fields = fields
     return error
 
 
@@ -70,8 +73,8 @@ class InvalidEvent(MoodstreamError):
     status = 422
     hint = "Correct the field that is named; docs/events.md lists all rules."
 
-    def __init__(self, field: str, rule: str, detail: str = "", **more: object) -> None:
-        super().__init__(f"{field}: {detail or rule}", field=field, rule=rule, **more)
+    def __init__(self, field: str, rule: str, detail: str = "") -> None:
+        super().__init__(f"{field}: {detail or rule}", field=field, rule=rule)
 
     @property
     def field(self) -> str:
@@ -191,8 +194,8 @@ class BadFile(MoodstreamError):
     status = 400
     hint = "Check that it is the right file and the right format."
 
-    def __init__(self, line: int, reason: str, **more: object) -> None:
-        super().__init__(f"line {line}: {reason}", line=line, reason=reason, **more)
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}", line=line, reason=reason)
 
 
 class BrokerUnavailable(MoodstreamError):

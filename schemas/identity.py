@@ -77,8 +77,8 @@ def murmur2(data: bytes) -> int:
     size = len(data)
     h = 0x9747B28C ^ size
     whole = size // 4
-    for k in unpack_from(f"<{whole}I", data):
-        k = k * _M & _MASK  # noqa: PLW2901
+    for word in unpack_from(f"<{whole}I", data):
+        k = word * _M & _MASK
         h = (h * _M & _MASK) ^ ((k ^ k >> 24) * _M & _MASK)
     if size % 4:
         h = (h ^ int.from_bytes(data[whole * 4 :], "little")) * _M & _MASK
