@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from moodstream.schemas.limits import Limits
 from moodstream.streams.names import TopicNames
 
 KEEP_FOREVER = -1
@@ -34,6 +35,8 @@ class StreamSettings(BaseModel):
     output_retention_ms: Retention = Field(7 * 24 * 3_600_000, description="how long mood and trend notices are kept")
     dead_retention_ms: Retention = Field(30 * 24 * 3_600_000, description="how long dead letters are kept")
 
+    limits: Limits = Field(default_factory=Limits, description="how large an event may be")
+
     connect_seconds: float = Field(8.0, gt=0, le=60, description="how long to wait for a broker at start")
     request_seconds: float = Field(30.0, gt=0, le=600, description="how long one write may take before it is given up")
     linger_ms: int = Field(5, ge=0, le=10_000, description="how long the publisher waits to fill a batch")
@@ -46,6 +49,12 @@ class StreamSettings(BaseModel):
     commit_seconds: float = Field(1.0, gt=0, le=60, description="how often the worker commits its position")
     session_seconds: float = Field(10.0, ge=2, le=300, description="silence after which a worker counts as dead")
     rebalance_seconds: float = Field(15.0, ge=1, le=300, description="how long a rebalance waits for members")
+
+    @model_validator(mode="after")
+    def _writes_possible(self) -> StreamSettings:
+        if self.min_insync > self.replication:
+            raise ValueError(f"min_insync {self.min_insync} is more than replication {self.replication}")
+        return self
 
     @property
     def topics(self) -> TopicNames:
