@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -49,3 +49,21 @@ async def reported(address: str) -> AsyncIterator[None]:
 def _reason(error: Exception) -> str:
     text: Any = str(error).strip()
     return text or type(error).__name__
+
+
+async def call(redis: Redis, *command: bytes | str | int) -> Any:  # noqa: ANN401 - as Redis answers
+    """Send one command."""
+    execute: Any = redis.execute_command
+    return await execute(*command)
+
+
+async def pipeline(redis: Redis, commands: Sequence[Sequence[bytes | str | int]], *, atomic: bool = False) -> list[Any]:
+    """Send commands in one round trip; with `atomic` in one MULTI/EXEC."""
+    if not commands:
+        return []
+    async with redis.pipeline(transaction=atomic) as pipe:
+        for command in commands:
+            add: Any = pipe.execute_command
+            add(*command)
+        answers: list[Any] = await pipe.execute()
+    return answers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from moodstream.schemas.errors import NotFound, Restoring
 from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
 from moodstream.state import scanning
-from moodstream.state.connection import connect, reported
+from moodstream.state.connection import call, connect, pipeline, reported
 from moodstream.state.layout import Layout, format_key
 from moodstream.state.rows import AGENT, BUCKET_SECONDS, IdEntry
 from moodstream.state.views import (
@@ -55,7 +55,7 @@ class StateReader:
     async def format(self) -> StateFormat | None:
         """Read the description of the deployment; None before a worker has written one."""
         async with reported(self.settings.address):
-            raw = await self._hash(format_key(self.settings.prefix))
+            raw = await call(self._redis, "HGETALL", format_key(self.settings.prefix))
         return StateFormat.of(raw) if raw else None
 
     async def partitions(self) -> int:
@@ -70,7 +70,7 @@ class StateReader:
     async def partition_meta(self, partition: int) -> PartitionMeta | None:
         """Positions and counts of a partition; None when no worker has acquired it yet."""
         async with reported(self.settings.address):
-            return PartitionMeta.of(partition, await self._hash(self._layout(partition).meta))
+            return PartitionMeta.of(partition, await call(self._redis, "HGETALL", self._layout(partition).meta))
 
     async def agent(
         self, tenant: str, agent: str, suffixes: Sequence[bytes] = (), *, buckets: bool = False
@@ -109,14 +109,14 @@ class StateReader:
         layout = self._layout(view.meta.partition)
         ident = hash_id(event_id)
         async with reported(self.settings.address):
-            entry: Any = await self._call("HGET", layout.ids(view.key), ident)
+            entry: Any = await call(self._redis, "HGET", layout.ids(view.key), ident)
             found = BucketRows(0)
             if entry is not None:
                 bucket = IdEntry.unpack(entry).bucket
                 fields = (ident, b"s" + ident)
-                values: Any = await self._call("HMGET", layout.memory(view.key, bucket), *fields)
+                values: Any = await call(self._redis, "HMGET", layout.memory(view.key, bucket), *fields)
                 scanning.sort_in(found, zip(fields, values, strict=True), view.version)
-        if not any(stored.row.event_id == event_id for stored in found.memories):
+        if not any(stored.content.event_id == event_id for stored in found.memories):
             raise NotFound("this agent has no such memory")
         return found
 
@@ -127,10 +127,12 @@ class StateReader:
         low = "-" if after is None else "(" + encode_id(after)
         async with reported(self.settings.address):
             commands = [("ZRANGEBYLEX", each.agents(enc_tenant), low, "+", "LIMIT", 0, limit) for each in layouts]
-            lists = await self._pipeline(commands)
+            lists = await pipeline(self._redis, commands)
             merged = sorted((name, each) for each, names in zip(layouts, lists, strict=True) for name in names)
             page = [(name, each) for name, each in sorted(merged, key=lambda pair: pair[0])[:limit]]
-            rows = await self._pipeline([("HGET", each.agent(enc_tenant + b"/" + name), AGENT) for name, each in page])
+            rows = await pipeline(
+                self._redis, [("HGET", each.agent(enc_tenant + b"/" + name), AGENT) for name, each in page]
+            )
         return [_entry(name, row) for (name, _), row in zip(page, rows, strict=True) if row is not None]
 
     async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
@@ -146,10 +148,10 @@ class StateReader:
                     yield found
 
     async def _scan_agents(self, layout: Layout, keys: Sequence[bytes]) -> list[ScannedAgent]:
-        commands: list[tuple[Any, ...]] = [("HGETALL", layout.meta)]
+        commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta)]
         for key in keys:
             commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
-        raw, *answers = await self._pipeline(commands, atomic=True)
+        raw, *answers = await pipeline(self._redis, commands, atomic=True)
         meta = _ready(PartitionMeta.of(layout.partition, raw), layout)
         small = zip(keys, answers[::2], answers[1::2], strict=True)
         return await scanning.whole_agents(self._redis, layout, meta.source, list(small))
@@ -159,12 +161,12 @@ class StateReader:
     ) -> tuple[PartitionMeta, Sequence[bytes | None], Iterable[bytes]]:
         """Read until the partition is not restoring, for a second at most."""
         deadline = asyncio.get_running_loop().time() + RESTORE_WAIT
-        commands: list[tuple[Any, ...]] = [("HGETALL", layout.meta), ("HMGET", layout.agent(key), *suffixes)]
+        commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta), ("HMGET", layout.agent(key), *suffixes)]
         if buckets:
             commands.append(("HKEYS", layout.buckets(key)))
         while True:
             async with reported(self.settings.address):
-                raw, values, *rest = await self._pipeline(commands, atomic=True)
+                raw, values, *rest = await pipeline(self._redis, commands, atomic=True)
             meta = PartitionMeta.of(layout.partition, raw)
             if meta is not None and meta.state != RESTORING:
                 return meta, values, rest[0] if rest else ()
@@ -181,16 +183,6 @@ class StateReader:
 
     def _layout(self, partition: int) -> Layout:
         return Layout(self.settings.prefix, partition)
-
-    async def _hash(self, key: bytes) -> dict[bytes, bytes]:
-        raw: dict[bytes, bytes] = await self._call("HGETALL", key)
-        return raw
-
-    async def _call(self, *command: Any) -> Any:
-        return await self._redis.execute_command(*command)
-
-    async def _pipeline(self, commands: Sequence[tuple[Any, ...]], *, atomic: bool = False) -> list[Any]:
-        return await scanning.pipeline(self._redis, commands, atomic=atomic)
 
 
 def _between(buckets: Sequence[int], since_us: int | None, until_us: int | None) -> list[int]:

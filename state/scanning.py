@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from moodstream.state.connection import call, pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.rows import (
     AGENT,
@@ -30,17 +31,6 @@ _SHIFT_FIELD = 13
 Fields = dict[bytes, bytes]
 
 
-async def pipeline(redis: Redis, commands: Sequence[tuple[Any, ...]], *, atomic: bool = False) -> list[Any]:
-    """Send commands in one round trip; with `atomic` in one MULTI/EXEC."""
-    if not commands:
-        return []
-    async with redis.pipeline(transaction=atomic) as pipe:
-        for command in commands:
-            pipe.execute_command(*command)
-        answers: list[Any] = await pipe.execute()
-    return answers
-
-
 async def hash_pages(redis: Redis, keys: Sequence[bytes]) -> AsyncIterator[tuple[int, Fields, bool]]:
     """Read hashes with HSCAN: (index of the key, fields, last page of it). The first pages share a round trip.
 
@@ -50,7 +40,7 @@ async def hash_pages(redis: Redis, keys: Sequence[bytes]) -> AsyncIterator[tuple
     for index, (cursor, fields) in enumerate(first):
         yield index, fields, not int(cursor)
         while int(cursor):
-            cursor, fields = await redis.execute_command("HSCAN", keys[index], cursor, "COUNT", PAGE)  # noqa: PLW2901
+            cursor, fields = await call(redis, "HSCAN", keys[index], cursor, "COUNT", PAGE)
             yield index, fields, not int(cursor)
 
 
@@ -80,19 +70,19 @@ def sort_in(found: BucketRows, fields: Iterable[tuple[bytes, bytes | None]], ver
             if row.kind is Kind.SHIFT:
                 found.shifts[name[1:]] = row.body
             else:
-                found.memories.append(StoredMemory(name, row.offset, MemoryRow.decode(row.body)))
+                found.memories.append(StoredMemory(name, row.offset, *MemoryRow.decode(row.body)))
         except RowError:
             found.broken += 1
 
 
 async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[list[bytes]]:
     """All agent keys of a partition, tenant by tenant, at most `limit` at a time."""
-    tenants: list[bytes] = sorted(await redis.execute_command("HKEYS", layout.tenants))
+    tenants: list[bytes] = sorted(await call(redis, "HKEYS", layout.tenants))
     for tenant in tenants:
         low = b"-"
         while True:
             command = ("ZRANGEBYLEX", layout.agents(tenant), low, "+", "LIMIT", 0, limit)
-            names: list[bytes] = await redis.execute_command(*command)
+            names: list[bytes] = await call(redis, *command)
             if names:
                 yield [tenant + b"/" + name for name in names]
             if len(names) < limit:

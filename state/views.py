@@ -8,12 +8,12 @@ from struct import Struct as Packing
 from typing import NamedTuple
 
 from moodstream.schemas.errors import FoldMismatch
-from moodstream.state.rows import AGENT, FOLD_VERSION, MemoryRow, Row, unpack_row
+from moodstream.state.rows import AGENT, FOLD_VERSION, MemoryContent, Row, unpack_row
 
 RESTORING = "restoring"
 """Value of the meta field `state` while rows come back from the changelog."""
 
-_AGENT_BODY = Packing(">QQq")
+_AGENT_BODY = Packing(">qQq")
 _COUNTS = ("accepted", "duplicate", "erased", "dead", "conflict", "ignored")
 
 
@@ -74,6 +74,7 @@ class AgentFacts(NamedTuple):
     """Body of an agent row."""
 
     first_offset: int
+    """Offset of the first accepted event; -1: it lies before this log."""
     accepted: int
     newest: int
     """Greatest time of an accepted event, ms."""
@@ -124,8 +125,10 @@ class StoredMemory(NamedTuple):
     """A memory row with its header offset."""
 
     ident: bytes
+    """H(event_id)."""
     offset: int
-    row: MemoryRow
+    content: MemoryContent
+    shift: tuple[float, ...] | None
 
 
 @dataclass(slots=True)

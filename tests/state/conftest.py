@@ -1,0 +1,3 @@
+from support.stored import reader, stored
+
+__all__ = ["reader", "stored"]
