@@ -49,7 +49,7 @@ def test_wheel_holds_moodstream_alone(wheel: zipfile.Path) -> None:
 def test_wheel_holds_every_file_of_every_room(wheel: zipfile.Path) -> None:
     wanted = {f"moodstream/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*")}
     wanted = {name for name in wanted if "__pycache__" not in name and (ROOT / name.partition("/")[2]).is_file()}
-    packed = set(wheel.root.namelist())
+    packed = {name for name in wheel.root.namelist() if not name.endswith("/")}
     assert wanted - packed == set()
     assert {name for name in packed if ".dist-info/" not in name} - wanted == {
         "moodstream/__init__.py",
