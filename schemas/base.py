@@ -107,7 +107,7 @@ def check_metadata(metadata: dict[str, str], limits: Limits) -> None:
     """Raise when metadata uses a reserved key or is over a limit."""
     for key in metadata:
         if is_reserved(key):
-            raise broken(f"metadata.{key}", "reserved_key", "is a reserved key; choose another one")
+            raise broken(f"metadata.{key[:64]}", "reserved_key", "is a reserved key; choose another one")
     if len(metadata) > limits.metadata_entries:
         raise too_long("metadata", len(metadata), "metadata_entries", limits.metadata_entries)
     size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())

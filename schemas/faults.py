@@ -53,7 +53,7 @@ def too_long(field: str, found: int, limit: str, allowed: int) -> PydanticCustom
 
 
 def _field(location: tuple[int | str, ...], own: str) -> str:
-    parts = [str(part) for part in location if part not in _TAGS]
+    parts = [str(part)[:64] for part in location if part not in _TAGS]  # a key of metadata may be long
     return ".".join([*parts, own] if own else parts) or "event"
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from moodstream.schemas.base import Identified, Model
+from moodstream.schemas.errors import InvalidEvent
 from moodstream.schemas.fields import Bound3, Hours3, Pad3, Positive, Unit
 from moodstream.schemas.rules import AppraisalRules
 from moodstream.schemas.wire_names import Domain, TrendSignal
