@@ -1,0 +1,137 @@
+"""The mood fold (contract §4, docs/rows.md): signals go in, the row changes, shifts that have become final come out.
+
+    x(t) = x(t0) · exp(-(t - t0)/τ)         a displacement decays towards the baseline
+    x ← limit(x(t) + δ)                     a signal at time t: first decay to t, then add, then clamp
+
+A row keeps the newest signals apart from the base, so signals that arrive in the wrong order inside that window give
+the same row as in the right order. Reading a mood is in `reading.py`; it never changes what is stored.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from math import exp
+from typing import NamedTuple
+
+from moodstream.affect.dynamics import AT_REST, Dynamics, Triple, decay, limit, octant, signal_delta, step
+from moodstream.affect.mood_row import Base, Kept, Late, MoodRow, Shift, cut_cause
+from moodstream.affect.params import PARAMS
+from moodstream.affect.reading import Reading, Revision, in_late_window, mood_at, mood_from_points, trajectory_points
+
+__all__ = [
+    "Dynamics",
+    "MoodRow",
+    "Reading",
+    "Rebase",
+    "Revision",
+    "Shift",
+    "Signal",
+    "mood_at",
+    "mood_from_points",
+    "octant",
+    "rebase",
+    "shift",
+    "signal_delta",
+    "trajectory_points",
+]
+
+_KEPT = PARAMS.signals_kept
+_WINDOW_MS = PARAMS.kept_window_ms
+
+
+class Signal(NamedTuple):
+    """A shift that an event asks for: time in ms, H(event id), and a delta per axis."""
+
+    t: int
+    id: bytes
+    delta: Triple
+
+
+class Rebase(NamedTuple):
+    """What a profile change did: the displacement `x` at time `t` (ms), from which the new values hold."""
+
+    t: int
+    x: Triple
+
+
+def shift(row: MoodRow, signal: Signal, dynamics: Dynamics, cause: str) -> list[Shift]:
+    """Fold one signal into the row, in place, and return the shift rows that are to be written now.
+
+    The caller has made sure that no signal with this id was folded before.
+    """
+    t, sid, delta = signal.t, signal.id, signal_delta(signal.delta)
+    base = row.base
+    if base is not None and (t, sid) < (base.t, base.id):
+        written = [_fold_late(row, base, Signal(t, sid, delta), dynamics)]
+    else:
+        _keep(row, (t, sid, *delta), dynamics)
+        written = _settle(row, dynamics)
+    if (t, sid) > (row.newest_t, row.newest_id):
+        row.newest_t, row.newest_id, row.cause = t, sid, cut_cause(cause)
+    return written
+
+
+def rebase(row: MoodRow, t: int, old: Dynamics, new: Dynamics) -> tuple[Rebase, list[Shift]]:
+    """Change the profile at time `t`: all kept signals become final, and the base moves to where the new values begin.
+
+    A row without any signal is left as it is: the change then begins at `t`, at rest.
+    """
+    written = [_leave(row, old) for _ in range(len(row.kept))]
+    row.head = None
+    base = row.base
+    if base is None:
+        return Rebase(t, AT_REST), written
+    at = max(t, row.newest_t, base.t)
+    row.base = Base(limit(decay(base.x, at - base.t, old), new), at, base.id)
+    return Rebase(at, row.base.x), written
+
+
+def _keep(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:
+    kept = row.kept
+    if kept and signal < kept[-1]:
+        insort(kept, signal)
+        row.head = None
+        return
+    row.head = _next_head(row, signal, dynamics)
+    kept.append(signal)
+
+
+def _next_head(row: MoodRow, signal: Kept, dynamics: Dynamics) -> tuple[Dynamics, Triple] | None:
+    """Carry the head over a signal that comes last, so that reading the newest mood need not fold again."""
+    t, delta = signal[0], signal[2:]
+    if row.kept:
+        head = row.head
+        if head is None or head[0] is not dynamics:
+            return None
+        return dynamics, step(head[1], t - row.kept[-1][0], delta, dynamics)
+    return dynamics, _after(row.base, t, delta, dynamics)
+
+
+def _settle(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
+    kept, written = row.kept, []
+    while len(kept) > _KEPT or kept[-1][0] - kept[0][0] > _WINDOW_MS:
+        written.append(_leave(row, dynamics))
+    return written
+
+
+def _leave(row: MoodRow, dynamics: Dynamics) -> Shift:
+    """Fold the oldest kept signal into the base; its displacement is final from now on."""
+    t, sid, *delta = row.kept.pop(0)
+    x = _after(row.base, t, (delta[0], delta[1], delta[2]), dynamics)
+    row.base = Base(x, t, sid)
+    return Shift(t, sid, x, in_late_window(row.late, t, dynamics))
+
+
+def _after(base: Base | None, t: int, delta: Triple, dynamics: Dynamics) -> Triple:
+    return limit(delta, dynamics) if base is None else step(base.x, t - base.t, delta, dynamics)
+
+
+def _fold_late(row: MoodRow, base: Base, signal: Signal, dynamics: Dynamics) -> Shift:
+    """Add what is left of a late signal to the base, and note the span in which moods are no longer exact."""
+    x, age = base.x, base.t - signal.t
+    left = [delta * exp(-age / tau) for delta, tau in zip(signal.delta, dynamics.tau_ms, strict=True)]
+    row.base = base._replace(x=limit((x[0] + left[0], x[1] + left[1], x[2] + left[2]), dynamics))
+    row.head = None
+    late = row.late or Late(0, signal.t, base.t)
+    row.late = Late(late.signals + 1, min(late.since, signal.t), max(late.until, base.t))
+    return Shift(signal.t, signal.id, limit(signal.delta, dynamics), approximate=True)

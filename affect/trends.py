@@ -1,0 +1,215 @@
+"""The trend fold (contract §5, docs/rows.md): per signal and turn the newest report wins, the newest 64 turns stay.
+
+A row is a function of the set of reports: their order, lateness and repetition leave no trace. So `observe` only lets
+reports compete; what is beyond the newest 64 turns is dropped when the row is packed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import log, log1p
+from struct import Struct
+from typing import Final
+
+from moodstream.affect.appraisal import judge_result
+from moodstream.affect.params import PARAMS
+from moodstream.schemas.events import Engagement, Outcome
+from moodstream.schemas.identity import hash_id
+from moodstream.schemas.rules import AppraisalRules
+from moodstream.schemas.wire_names import TREND_SIGNALS
+
+SIGNALS: Final = TREND_SIGNALS
+"""The signals in the order of their bits. The last, `outcome_success`, is never in a pair row."""
+
+SIGNS: Final[Mapping[str, int]] = {name: -1 if name == "response_time_ms" else 1 for name in SIGNALS}
+"""Whether more is better (+1) or worse (-1), unless a profile says otherwise."""
+
+Values = tuple[float | None, ...]
+"""One value per signal, transformed; None is unknown."""
+
+UNKNOWN: Final[Values] = (None,) * len(SIGNALS)
+
+Report = tuple[int, bytes]
+"""Time in ms, and the rest of the report's bytes: key, event, mask, values. Sorts by (time, key, event)."""
+
+_KEPT = PARAMS.observations_kept
+_BITS = [tuple(bit for bit in range(len(SIGNALS)) if mask >> bit & 1) for mask in range(1 << len(SIGNALS))]
+_HEAD = Struct(">Hq")
+_TIME = Struct(">HI")
+_FLOATS = [Struct(f">{count}f") for count in range(len(SIGNALS) + 1)]
+_TIME_BYTES, _MASK_AT = 6, 24
+_VALUES_AT = _MASK_AT + 1
+_SIZES = [_TIME_BYTES + _VALUES_AT + 4 * len(bits) for bits in _BITS]
+
+
+def turn_key(other: str, turn: str) -> bytes:
+    """Return the key of a turn: one message to one other agent. An outcome is the turn ("", event id)."""
+    return hash_id(f"{other}\0{turn}")
+
+
+def values_of(event: object, rules: AppraisalRules) -> Values:
+    """Return what an event reports for each signal, transformed; all None if it is no observation.
+
+    Times become ln(max(ms, 1)), lengths and counts ln(1 + v), yes and no 1 and 0.
+    """
+    if isinstance(event, Engagement):
+        ms = event.response_time_ms
+        return (
+            _flag(event.responded),
+            None if ms is None else log(max(ms, 1)),
+            _log_count(event.response_length),
+            event.sentiment_shift,
+            _log_count(event.reaction_count),
+            _flag(event.continued),
+            None,
+        )
+    if isinstance(event, Outcome):
+        return (*UNKNOWN[:-1], _flag(judge_result(event.result, rules)))
+    return UNKNOWN
+
+
+@dataclass(slots=True)
+class TrendRow:
+    """The reports of an agent, or of a pair, by turn. Each signal of a turn stands in one report at most."""
+
+    turns: dict[bytes, list[Report]] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing was observed: such a row is not written."""
+        return not self.turns
+
+    @classmethod
+    def unpack(cls, body: bytes | None) -> TrendRow:
+        """Read a row's body; a row that is not there (None) is an empty one. struct.error or IndexError if broken."""
+        turns: dict[bytes, list[Report]] = {}
+        if body is None:
+            return cls(turns)
+        count, oldest = _HEAD.unpack_from(body)
+        at = _HEAD.size
+        for _ in range(count):
+            end = at + _SIZES[body[at + _TIME_BYTES + _MASK_AT]]
+            high, low = _TIME.unpack_from(body, at)
+            tail = body[at + _TIME_BYTES : end]
+            report = oldest + (high << 32) + low, tail
+            key = tail[:12]
+            if key in turns:
+                turns[key].append(report)
+            else:
+                turns[key] = [report]
+            at = end
+        return cls(turns)
+
+    def pack(self) -> bytes:
+        """Drop what is beyond the newest 64 turns of each signal, and return the row's body."""
+        reports = self._trimmed()
+        oldest = reports[0][0] if reports else 0
+        parts = [_HEAD.pack(len(reports), oldest)]
+        for t, tail in reports:
+            parts.append((t - oldest).to_bytes(_TIME_BYTES, "big"))
+            parts.append(tail)
+        return b"".join(parts)
+
+    def observations(self, signal: str) -> list[tuple[int, float]]:
+        """Return (time in ms, transformed value) of the newest 64 turns with this signal, oldest first."""
+        bit = SIGNALS.index(signal)
+        below = (1 << bit) - 1
+        standing = [(t, tail) for t, tail in self._reports() if tail[_MASK_AT] >> bit & 1]
+        standing.sort()
+        read = _FLOATS[1].unpack_from
+        return [(t, read(b, _VALUES_AT + 4 * len(_BITS[b[_MASK_AT] & below]))[0]) for t, b in standing[-_KEPT:]]
+
+    def _reports(self) -> Iterator[Report]:
+        return chain.from_iterable(self.turns.values())
+
+    def _trimmed(self) -> list[Report]:
+        """Return the reports in order, after those signals that are in more than 64 turns have lost their oldest."""
+        reports = sorted(self._reports())
+        over = _excess(reports)
+        at = 0
+        while over:
+            t, tail = reports[at]
+            lost = sum(1 << bit for bit in _BITS[tail[_MASK_AT]] if bit in over)
+            if lost:
+                self._reduce(reports[at], lost)
+                over = {bit: n - (lost >> bit & 1) for bit, n in over.items() if n > (lost >> bit & 1)}
+                reports[at] = t, _without(tail, lost)
+            at += 1
+        return [report for report in reports[:at] if report[1]] + reports[at:]
+
+    def _reduce(self, report: Report, lost: int) -> None:
+        """Take signals from a report of this row; one that has none left goes, and its turn with the last one."""
+        t, tail = report
+        of_turn = self.turns[tail[:12]]
+        of_turn.remove(report)
+        if rest := _without(tail, lost):
+            of_turn.append((t, rest))
+        elif not of_turn:
+            del self.turns[tail[:12]]
+
+
+def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> None:
+    """Fold one report into the row, in place: `event` is H(event id), `t` its time in ms, `values` of `values_of`."""
+    mask = 0
+    known = []
+    for bit, value in enumerate(values):
+        if value is not None:
+            mask |= 1 << bit
+            known.append(value)
+    if not mask:
+        return
+    tail = b"%b%b%c%b" % (key, event, mask, _FLOATS[len(known)].pack(*known))
+    of_turn = row.turns.get(key)
+    if of_turn is None:
+        row.turns[key] = [(t, tail)]
+    else:
+        row.turns[key] = _compete(of_turn, (t, tail))
+
+
+def _compete(of_turn: list[Report], new: Report) -> list[Report]:
+    """Return the reports of a turn after a new one came: of two with the same signal the greater (time, event) wins."""
+    t, tail = new
+    standing, lost = [], 0
+    for old_t, old in of_turn:
+        common = old[_MASK_AT] & tail[_MASK_AT]
+        if common and (t, tail[12:_MASK_AT]) > (old_t, old[12:_MASK_AT]):
+            standing.append((old_t, _without(old, common)))
+        else:
+            standing.append((old_t, old))
+            lost |= common
+    standing.append((t, _without(tail, lost)))
+    return [report for report in standing if report[1]]
+
+
+def _without(tail: bytes, lost: int) -> bytes:
+    """Return a report's bytes without some of its signals; empty if none is left."""
+    mask = tail[_MASK_AT]
+    if not mask & lost:
+        return tail
+    left = [n for n, bit in enumerate(_BITS[mask]) if not lost >> bit & 1]
+    if not left:
+        return b""
+    values = [tail[_VALUES_AT + 4 * n : _VALUES_AT + 4 * n + 4] for n in left]
+    return b"".join([tail[:_MASK_AT], bytes((mask & ~lost,)), *values])
+
+
+def _excess(reports: list[Report]) -> dict[int, int]:
+    """Return by how many reports each signal is over 64, for those that are."""
+    if len(reports) <= _KEPT:
+        return {}
+    total = [-_KEPT] * len(SIGNALS)
+    for mask, count in Counter([tail[_MASK_AT] for _, tail in reports]).items():
+        for bit in _BITS[mask]:
+            total[bit] += count
+    return {bit: n for bit, n in enumerate(total) if n > 0}
+
+
+def _flag(value: bool | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _log_count(value: float | None) -> float | None:
+    return None if value is None else log1p(value)
