@@ -113,9 +113,11 @@ class KafkaSender:
         return self._producer
 
     async def _send(self, producer: AIOKafkaProducer, record: Record) -> asyncio.Future[Any]:
-        return await producer.send(
-            self.topic, record.value, key=record.key, partition=record.partition, headers=record.headers
+        topic, headers = self.topic, record.headers
+        posted: asyncio.Future[Any] = await producer.send(
+            topic, record.value, key=record.key, partition=record.partition, headers=headers
         )
+        return posted
 
     async def _reopen(self, broken: AIOKafkaProducer) -> AIOKafkaProducer:
         async with self._reopening:
@@ -144,6 +146,11 @@ async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:
         await stopping
 
 
+def unanswered(settings: StreamSettings) -> MoodstreamError:
+    """Make the error of a write that was not answered in time: it may or may not be in the log."""
+    return unavailable(settings, f"no answer within {settings.request_seconds:g} s", _AGAIN)
+
+
 def failure(error: BaseException, settings: StreamSettings) -> MoodstreamError:
     """Name why one record was not written."""
     if isinstance(error, MoodstreamError):
@@ -151,5 +158,5 @@ def failure(error: BaseException, settings: StreamSettings) -> MoodstreamError:
     if isinstance(error, MessageSizeTooLargeError):
         return EventTooLarge("the broker refuses the event: it is larger than max.message.bytes allows")
     if isinstance(error, TimeoutError | KafkaTimeoutError):
-        return unavailable(settings, f"no answer within {settings.request_seconds:g} s", _AGAIN)
+        return unanswered(settings)
     return unavailable(settings, str(error) or type(error).__name__, _AGAIN)

@@ -1,0 +1,83 @@
+"""Reads a chat log: JSON lines, plain or gzip, one message each; says line and reason where it is none."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from moodstream.schemas.errors import BadFile
+from moodstream.schemas.fields import Id, Instant
+
+_GZIP = b"\x1f\x8b"
+
+
+class Message(BaseModel):
+    """One message: who wrote what when, and the ids of the messages that it answers."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", hide_input_in_errors=True)
+
+    id: Id
+    sent_at: Instant
+    author: Id
+    text: str
+    reply_to: list[str]
+
+
+def read_messages(path: Path, limit: int | None = None) -> list[tuple[int, Message]]:
+    """Read the first `limit` messages (or all) with their line numbers, in the order of the file.
+
+    Raises `BadFile` naming the first bad line and the reason.
+    """
+    found: list[tuple[int, Message]] = []
+    lines: dict[str, int] = {}
+    for number, line in numbered_lines(path):
+        if len(found) == limit:
+            break
+        if not line.strip():
+            continue
+        message = _message(number, line)
+        earlier = lines.setdefault(message.id, number)
+        if earlier != number:
+            raise BadFile(number, f"the message id is that of line {earlier}")
+        found.append((number, message))
+    if not found:
+        raise BadFile(1, "the file has no messages")
+    return found
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Give the lines of a file, unpacked where it is gzip, numbered from 1."""
+    number = 0
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(file, 1):
+                yield number, line
+    except (EOFError, OSError, zlib.error) as error:
+        raise BadFile(number + 1, f"cannot be read: {error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[Any]]:
+    with path.open("rb") as raw:
+        packed = raw.read(2) == _GZIP
+        raw.seek(0)
+        if not packed:
+            yield raw
+            return
+        with gzip.open(raw) as unpacked:
+            yield unpacked
+
+
+def _message(number: int, line: bytes) -> Message:
+    try:
+        return Message.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise BadFile(number, f"not a chat message: {field + ': ' if field else ''}{first['msg']}") from error
