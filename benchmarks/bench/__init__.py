@@ -1,0 +1,1 @@
+"""Parts of the benchmarks: the workload, the subjects that are measured, and the measuring."""

@@ -1,0 +1,118 @@
+"""How fast the worker gets through a backlog in real Kafka, beside the same folds in a stock Faust agent.
+
+Both are measured in turns in one run, for the speed of a machine changes with time. Run it by `scripts/bench pipeline`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import uuid
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.run import Result, measure
+from bench.subjects import ours, stock_faust
+from bench.workload import Workload, publish
+from moodstream.streams.settings import StreamSettings
+from moodstream.streams.topics import create
+from support.platforms import Platform, real
+from support.real import choose
+
+PARTITIONS = 4
+FLOOR = 8.0
+
+
+def main() -> None:
+    """Read the options, start the servers, measure, print."""
+    options = parsed(sys.argv[1:])
+    choice = choose()
+    if choice.how is None:
+        sys.exit(f"the benchmark needs real Kafka and Redis: {choice.why}")
+    with tempfile.TemporaryDirectory(prefix="moodstream-bench-") as name:
+        folder = Path(name)
+        with real(choice, folder) as platform:
+            results = asyncio.run(rounds(platform, folder, options))
+    report(results, as_json=options.json)
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(prog="scripts/bench pipeline", description=__doc__)
+    parser.add_argument("--events", type=int, default=200_000, help="events of the backlog")
+    parser.add_argument("--agents", type=int, default=1_000)
+    parser.add_argument(
+        "--stock-events", type=int, default=30_000, help="how many of them the stock agent gets through"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    return parser.parse_args(arguments)
+
+
+async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) -> list[tuple[Result, Result]]:
+    """Fill the log once, then measure the stock agent and our worker in turns."""
+    prefix = f"bench-{uuid.uuid4().hex[:8]}"
+    topics = StreamSettings(bootstrap=platform.bootstrap, prefix=f"{prefix}.", app_id=prefix, partitions=PARTITIONS)
+    await create(topics)
+    say(f"publishing {options.events:,} events of {options.agents:,} agents")
+    await publish(Workload(options.events, options.agents), platform.bootstrap, topics.topics.events)
+    servers = [each.process.pid for each in (platform.broker, platform.redis) if each and each.process]
+    results = []
+    for number in range(1, options.rounds + 1):
+        async with AsyncExitStack() as stack:
+            stock = await stock_faust(platform, topics, options.stock_events, folder, stack)
+            mine = await ours(platform, topics, options.events, stack)
+            pair = []
+            for subject in (stock, mine):
+                say(f"round {number} of {options.rounds}: {subject.name}, {subject.events:,} events")
+                pair.append(await measure(subject, servers, folder))
+            results.append((pair[0], pair[1]))
+    return results
+
+
+def report(results: list[tuple[Result, Result]], *, as_json: bool) -> None:
+    """Print the table, the ratio, and on request the object."""
+    table = Table("subject", "events", "events/s", "CPU s / million", "peak RSS MB", "foreign cores", "ratio")
+    for stock, mine in results:
+        for result, ratio in ((stock, 1.0), (mine, mine.events_per_s / stock.events_per_s)):
+            table.add_row(*map(_shown, result.rounded().values()), f"{ratio:.1f} x")
+    console = Console(width=110)
+    console.print(table)
+    summary = summed_up(results)
+    console.print(
+        f"moodstream {summary['moodstream']:,.0f} events/s, stock Faust {summary['stock_faust']:,.0f} events/s: "
+        f"{summary['ratios']['stock_faust']:.1f} x (median of the rounds; the floor is {FLOOR:g} x)"
+    )
+    if as_json:
+        print(json.dumps({**summary, "runs": [each.rounded() for pair in results for each in pair]}))
+
+
+def summed_up(results: list[tuple[Result, Result]]) -> dict:
+    """Take medians; ratios are of runs that stood side by side."""
+    ratio = statistics.median(mine.events_per_s / stock.events_per_s for stock, mine in results)
+    return {
+        "benchmark": "pipeline",
+        "moodstream": round(statistics.median(mine.events_per_s for _, mine in results)),
+        "stock_faust": round(statistics.median(stock.events_per_s for stock, _ in results)),
+        "ratios": {"stock_faust": round(ratio, 2)},
+    }
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def say(text: str) -> None:
+    """Tell on standard error what goes on."""
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
