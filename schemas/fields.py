@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from moodstream.schemas.errors import InvalidEvent
 from moodstream.schemas.faults import NOT_BLANK_PATTERN, broken
 from moodstream.schemas.identity import ID_BYTES, ID_PATTERN, MOOD_PREFIX
-from moodstream.schemas.instants import EPOCH, INSTANT_PATTERN, LAST, check_instant, parse_instant
+from moodstream.schemas.instants import TEXT_SCHEMA, check_instant, parse_instant
 
 MAX_COUNT = 2**53 - 1
 """The largest whole number that every JSON reader keeps exactly."""
@@ -36,11 +36,8 @@ class _InstantSchema:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
-        text = core_schema.str_schema(strict=True, pattern=INSTANT_PATTERN, max_length=64)
-        instant = core_schema.datetime_schema(strict=False, tz_constraint="aware", ge=EPOCH, le=LAST)
-        return core_schema.json_or_python_schema(
-            core_schema.chain_schema([text, instant]), core_schema.no_info_plain_validator_function(_instant)
-        )
+        python = core_schema.no_info_plain_validator_function(_instant)
+        return core_schema.json_or_python_schema(TEXT_SCHEMA, python)
 
 
 Instant = Annotated[datetime, _InstantSchema, WithJsonSchema({"type": "string", "format": "date-time"})]

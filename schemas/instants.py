@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+from pydantic_core import SchemaValidator, core_schema
 
 from moodstream.schemas.errors import InvalidEvent
 
@@ -13,8 +15,23 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 INSTANT_PATTERN = r"^\d{4}-\d{2}-\d{2}[Tt ]"
 """How the text of a time begins: keeps out numbers of seconds, which some parsers would take for a time."""
 
-_FRACTION = re.compile(r"(\.\d{6})\d+")
+TEXT_SCHEMA = core_schema.chain_schema(
+    [
+        core_schema.str_schema(strict=True, pattern=INSTANT_PATTERN, max_length=64),
+        core_schema.datetime_schema(strict=False, tz_constraint="aware", ge=EPOCH, le=LAST),
+    ]
+)
+"""How the text of a time is read, everywhere alike."""
+
+_TEXT = SchemaValidator(TEXT_SCHEMA)
 _TICK = timedelta(microseconds=1)
+_RANGE = ("range", "must lie between the years 1970 and 9999, in UTC")
+_RULES = {
+    "instant": ("instant", "must be a date and time such as 2026-01-31T12:00:00Z"),
+    "timezone_aware": ("timezone", "must have an offset or Z"),
+    "greater_than_equal": _RANGE,
+    "less_than_equal": _RANGE,
+}
 
 
 def to_us(instant: datetime) -> int:
@@ -43,20 +60,22 @@ def iso(instant: datetime) -> str:
 
 
 def parse_instant(text: str, field: str) -> datetime:
-    """Read RFC 3339 text with an offset as a time in UTC; InvalidEvent names `field` and the rule."""
-    if not re.match(INSTANT_PATTERN, text):
-        raise InvalidEvent(field, "instant", "must be a date and time such as 2026-01-31T12:00:00Z")
+    """Read RFC 3339 text with an offset as a time in UTC; InvalidEvent names `field` and the rule.
+
+    Digits after the microseconds are cut.
+    """
     try:
-        instant = datetime.fromisoformat(_FRACTION.sub(r"\1", text))  # digits after the microseconds are cut
-    except ValueError:
-        raise InvalidEvent(field, "instant", "must be a date and time such as 2026-01-31T12:00:00Z") from None
-    return check_instant(instant, field)
+        instant: datetime = _TEXT.validate_python(text)
+    except ValidationError as failure:
+        rule, detail = _RULES.get(failure.errors(include_input=False)[0]["type"], _RULES["instant"])
+        raise InvalidEvent(field, rule, detail) from None
+    return instant.astimezone(UTC)
 
 
 def check_instant(instant: datetime, field: str) -> datetime:
     """Return the time in UTC if it is aware and lies in 1970..9999, else raise InvalidEvent."""
     if instant.utcoffset() is None:
-        raise InvalidEvent(field, "timezone", "must have an offset or Z")
+        raise InvalidEvent(field, *_RULES["timezone_aware"])
     if not EPOCH <= instant <= LAST:
-        raise InvalidEvent(field, "range", "must lie between the years 1970 and 9999, in UTC")
+        raise InvalidEvent(field, *_RULES["less_than_equal"])
     return instant.astimezone(UTC)

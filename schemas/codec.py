@@ -1,0 +1,131 @@
+"""The wire: events to records and back (contract §8). Strict for the SDK and HTTP, lenient on a topic.
+
+On a topic fields that are not known are ignored and counted, so that a newer publisher can be read; the fast path is
+one pass of pydantic over the bytes, and only a record with such a field is read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from moodstream.schemas.base import Identified
+from moodstream.schemas.cloudevents import JSON, Headers
+from moodstream.schemas.errors import FutureEvent, KeyMismatch, MalformedRecord
+from moodstream.schemas.events import INPUT_TYPES, InputEvent
+from moodstream.schemas.identity import agent_key, encode_id
+from moodstream.schemas.instants import iso, to_us
+from moodstream.schemas.limits import DEFAULT_LIMITS, Limits, check_event_bytes
+from moodstream.schemas.outputs import OUTPUT_TYPES, OutputEvent
+from moodstream.schemas.reading import Kinds
+from moodstream.schemas.wire_names import ce_type
+
+Mode = Literal["json", "binary"]
+E = TypeVar("E", bound=Identified)
+
+_INPUTS: Kinds[InputEvent] = Kinds(INPUT_TYPES)
+_OUTPUTS: Kinds[OutputEvent] = Kinds(OUTPUT_TYPES)
+
+
+class Wire(NamedTuple):
+    """A record as it is sent."""
+
+    key: bytes
+    value: bytes
+    headers: list[tuple[str, bytes]]
+
+
+class Decoded(NamedTuple, Generic[E]):
+    """An event that was read, and how many fields nobody knows it had."""
+
+    event: E
+    ignored: int
+
+
+def encode(event: InputEvent | OutputEvent, mode: Mode = "json", *, limits: Limits = DEFAULT_LIMITS) -> Wire:
+    """Return the record of an event: plain JSON with a member `type`, or a CloudEvent in binary mode.
+
+    Fields that are null are left out. EventTooLarge when the value is over the limit.
+    """
+    exclude = {"type"} if mode == "binary" else None
+    value = event.__pydantic_serializer__.to_json(event, exclude_none=True, exclude=exclude)
+    check_event_bytes(len(value), limits)
+    key = agent_key(event.tenant_id, event.agent_id)
+    return Wire(key, value, _headers(event, key) if mode == "binary" else [])
+
+
+def _headers(event: InputEvent | OutputEvent, key: bytes) -> list[tuple[str, bytes]]:
+    source = f"/tenants/{encode_id(event.tenant_id)}/agents/{encode_id(event.agent_id)}"
+    return [
+        ("ce_specversion", b"1.0"),
+        ("ce_id", event.event_id.encode()),
+        ("ce_type", ce_type(event.type_name).encode()),
+        ("ce_source", source.encode()),
+        ("ce_time", iso(event.occurred_at).encode()),
+        ("ce_partitionkey", key),
+        ("content-type", JSON.encode()),
+    ]
+
+
+def decode(
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    timestamp_ms: int | None = None,
+) -> Decoded[InputEvent]:
+    """Read a record of the log: plain JSON, or a CloudEvent in binary or structured mode.
+
+    `timestamp_ms` is the record's own Kafka timestamp; without one no event is too far in the future. Raises
+    MalformedRecord, EventTooLarge, UnknownType, InvalidEvent, KeyMismatch or FutureEvent. Unknown fields are counted.
+    """
+    if value is None:
+        raise MalformedRecord("the record has no value")
+    check_event_bytes(len(value), limits)
+    event, ignored = _INPUTS.read(value, headers, limits)
+    check_key(key, event)
+    if timestamp_ms is not None:
+        check_future(event, timestamp_ms, limits)
+    return Decoded(event, ignored)
+
+
+def decode_output(key: bytes | None, value: bytes | None, headers: Headers | None = None) -> Decoded[OutputEvent]:
+    """Read a record of an output topic, as a subscriber does; raises as `decode` does."""
+    if value is None:
+        raise MalformedRecord("the record has no value")
+    event, ignored = _OUTPUTS.read(value, headers, DEFAULT_LIMITS)
+    check_key(key, event)
+    return Decoded(event, ignored)
+
+
+def parse(
+    data: bytes | str | Mapping[str, Any], type_name: str | None = None, *, limits: Limits = DEFAULT_LIMITS
+) -> InputEvent:
+    """Read an event strictly, for the SDK, HTTP and the command line: an unknown field is an error.
+
+    The type is the member `type` or `type_name`; an event without an id gets one. Raises MalformedRecord,
+    EventTooLarge, UnknownType or InvalidEvent.
+    """
+    if isinstance(data, bytes | str):
+        raw = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+        check_event_bytes(len(raw), limits)
+        return _INPUTS.parse_json(raw, type_name, limits)
+    return _INPUTS.parse_dict(dict(data), type_name, limits)
+
+
+def check_key(key: bytes | None, event: InputEvent | OutputEvent) -> None:
+    """Raise KeyMismatch unless `key` is the key of the event's agent."""
+    if key != agent_key(event.tenant_id, event.agent_id):
+        raise KeyMismatch("the record has no key" if key is None else "the key is not that of the event's agent")
+
+
+def check_future(event: InputEvent, timestamp_ms: int, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Raise FutureEvent when an event happened more than `future_seconds` after `timestamp_ms`."""
+    ahead_us = to_us(event.occurred_at) - timestamp_ms * 1000
+    if ahead_us > limits.future_seconds * 1_000_000:
+        seconds = ahead_us / 1e6
+        detail = (
+            f"occurred_at is {seconds:.0f} s after the record's timestamp, at most {limits.future_seconds} s may be"
+        )
+        raise FutureEvent(detail, limit="future_seconds", allowed=limits.future_seconds)
