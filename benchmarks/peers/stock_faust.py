@@ -23,14 +23,15 @@ from moodstream.schemas.profile import DEFAULT_PROFILE
 
 LIMITS, PROFILE = Limits(), DEFAULT_PROFILE
 DYNAMICS = Dynamics.of(PROFILE)
-RAW = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
+PARTITIONS = int(os.environ["PARTITIONS"])
+RAW = {"key_type": bytes, "value_type": bytes}
 
 app = faust.App(
     os.environ["APP"],
     broker="kafka://" + os.environ["BOOTSTRAP"],
     store="memory://",
     datadir=os.environ["FOLDER"],
-    topic_partitions=int(os.environ["PARTITIONS"]),
+    topic_partitions=PARTITIONS,
     topic_replication_factor=1,
     topic_disable_leader=True,
     consumer_auto_offset_reset="earliest",
@@ -38,8 +39,8 @@ app = faust.App(
 )
 events = app.topic(os.environ["EVENTS"], **RAW)
 changes = app.topic(os.environ["CHANGES"], **RAW)
-moods = app.Table("moods", partitions=int(os.environ["PARTITIONS"]), **RAW)
-trends = app.Table("trends", partitions=int(os.environ["PARTITIONS"]), **RAW)
+moods = app.Table("moods", partitions=PARTITIONS, **RAW)
+trends = app.Table("trends", partitions=PARTITIONS, **RAW)
 
 
 @app.agent(events)
