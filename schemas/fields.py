@@ -17,7 +17,7 @@ MAX_COUNT = 2**53 - 1
 """The largest whole number that every JSON reader keeps exactly."""
 MAX_FLOAT32 = 3.4028234663852886e38
 
-_LONGEST_TEXT = 524_288  # above every limit; a length bound also makes pydantic look for lone surrogates
+_LONGEST_TEXT = 2**40  # never reached: any length bound makes pydantic look for lone surrogates
 
 
 def _instant(value: object) -> datetime:
