@@ -7,30 +7,26 @@ reports compete; what is beyond the newest 64 turns is dropped when the row is p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import log, log1p
 from struct import Struct
-from typing import Final
 
-from moodstream.affect.appraisal import judge_result
 from moodstream.affect.params import PARAMS
-from moodstream.schemas.events import Engagement, Outcome
-from moodstream.schemas.identity import hash_id
-from moodstream.schemas.rules import AppraisalRules
-from moodstream.schemas.wire_names import TREND_SIGNALS
+from moodstream.affect.signals import SIGNALS, SIGNS, UNKNOWN, Values, sign_of, turn_key, values_of
 
-SIGNALS: Final = TREND_SIGNALS
-"""The signals in the order of their bits. The last, `outcome_success`, is never in a pair row."""
-
-SIGNS: Final[Mapping[str, int]] = {name: -1 if name == "response_time_ms" else 1 for name in SIGNALS}
-"""Whether more is better (+1) or worse (-1), unless a profile says otherwise."""
-
-Values = tuple[float | None, ...]
-"""One value per signal, transformed; None is unknown."""
-
-UNKNOWN: Final[Values] = (None,) * len(SIGNALS)
+__all__ = [
+    "SIGNALS",
+    "SIGNS",
+    "UNKNOWN",
+    "Report",
+    "TrendRow",
+    "Values",
+    "observe",
+    "sign_of",
+    "turn_key",
+    "values_of",
+]
 
 Report = tuple[int, bytes]
 """Time in ms, and the rest of the report's bytes: key, event, mask, values. Sorts by (time, key, event)."""
@@ -38,37 +34,11 @@ Report = tuple[int, bytes]
 _KEPT = PARAMS.observations_kept
 _BITS = [tuple(bit for bit in range(len(SIGNALS)) if mask >> bit & 1) for mask in range(1 << len(SIGNALS))]
 _HEAD = Struct(">Hq")
-_TIME = Struct(">HI")
+_START = Struct(">HI12s")
 _FLOATS = [Struct(f">{count}f") for count in range(len(SIGNALS) + 1)]
 _TIME_BYTES, _MASK_AT = 6, 24
 _VALUES_AT = _MASK_AT + 1
 _SIZES = [_TIME_BYTES + _VALUES_AT + 4 * len(bits) for bits in _BITS]
-
-
-def turn_key(other: str, turn: str) -> bytes:
-    """Return the key of a turn: one message to one other agent. An outcome is the turn ("", event id)."""
-    return hash_id(f"{other}\0{turn}")
-
-
-def values_of(event: object, rules: AppraisalRules) -> Values:
-    """Return what an event reports for each signal, transformed; all None if it is no observation.
-
-    Times become ln(max(ms, 1)), lengths and counts ln(1 + v), yes and no 1 and 0.
-    """
-    if isinstance(event, Engagement):
-        ms = event.response_time_ms
-        return (
-            _flag(event.responded),
-            None if ms is None else log(max(ms, 1)),
-            _log_count(event.response_length),
-            event.sentiment_shift,
-            _log_count(event.reaction_count),
-            _flag(event.continued),
-            None,
-        )
-    if isinstance(event, Outcome):
-        return (*UNKNOWN[:-1], _flag(judge_result(event.result, rules)))
-    return UNKNOWN
 
 
 @dataclass(slots=True)
@@ -89,13 +59,11 @@ class TrendRow:
         if body is None:
             return cls(turns)
         count, oldest = _HEAD.unpack_from(body)
-        at = _HEAD.size
+        at, sizes, start = _HEAD.size, _SIZES, _START.unpack_from
         for _ in range(count):
-            end = at + _SIZES[body[at + _TIME_BYTES + _MASK_AT]]
-            high, low = _TIME.unpack_from(body, at)
-            tail = body[at + _TIME_BYTES : end]
-            report = oldest + (high << 32) + low, tail
-            key = tail[:12]
+            end = at + sizes[body[at + _TIME_BYTES + _MASK_AT]]
+            high, low, key = start(body, at)
+            report = oldest + (high << 32) + low, body[at + _TIME_BYTES : end]
             if key in turns:
                 turns[key].append(report)
             else:
@@ -128,27 +96,23 @@ class TrendRow:
     def _trimmed(self) -> list[Report]:
         """Return the reports in order, after those signals that are in more than 64 turns have lost their oldest."""
         reports = sorted(self._reports())
-        over = _excess(reports)
-        at = 0
-        while over:
-            t, tail = reports[at]
-            lost = sum(1 << bit for bit in _BITS[tail[_MASK_AT]] if bit in over)
-            if lost:
-                self._reduce(reports[at], lost)
-                over = {bit: n - (lost >> bit & 1) for bit, n in over.items() if n > (lost >> bit & 1)}
-                reports[at] = t, _without(tail, lost)
-            at += 1
-        return [report for report in reports[:at] if report[1]] + reports[at:]
+        if len(reports) <= _KEPT:
+            return reports
+        for at, lost in _beyond(reports):
+            reports[at] = self._reduce(reports[at], lost)
+        return [report for report in reports if report[1]]
 
-    def _reduce(self, report: Report, lost: int) -> None:
+    def _reduce(self, report: Report, lost: int) -> Report:
         """Take signals from a report of this row; one that has none left goes, and its turn with the last one."""
         t, tail = report
+        reduced = t, _without(tail, lost)
         of_turn = self.turns[tail[:12]]
         of_turn.remove(report)
-        if rest := _without(tail, lost):
-            of_turn.append((t, rest))
+        if reduced[1]:
+            of_turn.append(reduced)
         elif not of_turn:
             del self.turns[tail[:12]]
+        return reduced
 
 
 def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> None:
@@ -196,20 +160,20 @@ def _without(tail: bytes, lost: int) -> bytes:
     return b"".join([tail[:_MASK_AT], bytes((mask & ~lost,)), *values])
 
 
-def _excess(reports: list[Report]) -> dict[int, int]:
-    """Return by how many reports each signal is over 64, for those that are."""
-    if len(reports) <= _KEPT:
-        return {}
+def _beyond(reports: list[Report]) -> Iterator[tuple[int, int]]:
+    """Yield (place, mask of lost signals) for the oldest reports, until each signal is in 64 of them at most."""
     total = [-_KEPT] * len(SIGNALS)
     for mask, count in Counter([tail[_MASK_AT] for _, tail in reports]).items():
         for bit in _BITS[mask]:
             total[bit] += count
-    return {bit: n for bit, n in enumerate(total) if n > 0}
-
-
-def _flag(value: bool | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _log_count(value: float | None) -> float | None:
-    return None if value is None else log1p(value)
+    over = sum(1 << bit for bit, count in enumerate(total) if count > 0)
+    for at, (_, tail) in enumerate(reports):
+        if not over:
+            return
+        lost = tail[_MASK_AT] & over
+        for bit in _BITS[lost]:
+            total[bit] -= 1
+            if not total[bit]:
+                over ^= 1 << bit
+        if lost:
+            yield at, lost
