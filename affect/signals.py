@@ -26,8 +26,7 @@ UNKNOWN: Final[Values] = (None,) * len(SIGNALS)
 
 def sign_of(signal: str, signs: Mapping[TrendSignal, int]) -> int:
     """Return +1 where more is better, -1 where less is, 0 where neither: by the profile, else by default."""
-    own: Mapping[str, int] = {**signs}
-    return own.get(signal, SIGNS[signal])
+    return next((sign for name, sign in signs.items() if name == signal), SIGNS[signal])
 
 
 def turn_key(other: str, turn: str) -> bytes:
