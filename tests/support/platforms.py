@@ -80,7 +80,8 @@ def _docker(folder: Path) -> Iterator[Platform]:
         from testcontainers.community.kafka import KafkaContainer
         from testcontainers.community.redis import RedisContainer
 
-        kafka = KafkaContainer("confluentinc/cp-kafka:8.1.0").with_kraft()
+        # The image that testcontainers itself is tested with.
+        kafka = KafkaContainer("confluentinc/cp-kafka:7.6.0").with_kraft()
         kafka.with_env("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "false")
         redis = RedisContainer("redis:8.2-alpine")
         redis.with_command("redis-server --appendonly yes --maxmemory-policy noeviction")
