@@ -57,7 +57,8 @@ def _field(location: tuple[int | str, ...], own: str) -> str:
     return ".".join([*parts, own] if own else parts) or "event"
 
 
-def _rule(error: ErrorDetails) -> tuple[str, str, str]:
+def rule_of(error: ErrorDetails) -> tuple[str, str, str]:
+    """Return the field (where a validator of ours named it), the rule and the detail of one pydantic error."""
     context: dict[str, Any] = error.get("ctx") or {}
     kind = error["type"]
     if kind == "moodstream":
@@ -76,7 +77,7 @@ def invalid_event(failure: ValidationError, *, tagged: bool = False) -> InvalidE
     """
     found = []
     for error in failure.errors(include_url=False, include_input=False)[:20]:
-        own, rule, detail = _rule(error)
+        own, rule, detail = rule_of(error)
         found.append({"field": _field(error["loc"][tagged:], own), "rule": rule, "detail": detail})
     found.sort(key=lambda entry: entry["rule"] == "unknown_field")  # a wrong name is told last, it may be a typo of it
     result = InvalidEvent(**found[0])

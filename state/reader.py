@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moodstream.schemas.errors import NotFound, Restoring
 from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from moodstream.state.settings import StateSettings
 
+_NO_MEMORY = "this agent has no such memory"
 RESTORE_WAIT = 1.0
 """How long a read waits for a restore to end, seconds."""
 _POLL = 0.05
@@ -102,38 +103,60 @@ class StateReader:
             scan = scanning.buckets(self._redis, layout, view, numbers[::-1] if newest_first else numbers)
             async for found in scan:
                 yield found
-        await self._still(view)
+        await self.confirm(view)
 
     async def memory(self, view: AgentView, event_id: str) -> BucketRows:
-        """Read one memory and its shift row. Raises `NotFound`."""
-        layout = self._layout(view.meta.partition)
-        ident = hash_id(event_id)
-        async with reported(self.settings.address):
-            entry: Any = await call(self._redis, "HGET", layout.ids(view.key), ident)
-            found = BucketRows(0)
-            if entry is not None:
-                bucket = IdEntry.unpack(entry).bucket
-                fields = (ident, b"s" + ident)
-                values: Any = await call(self._redis, "HMGET", layout.memory(view.key, bucket), *fields)
-                scanning.sort_in(found, zip(fields, values, strict=True), view.version)
-        if not any(stored.content.event_id == event_id for stored in found.memories):
-            raise NotFound("this agent has no such memory")
+        """Read one memory and its shift row by its event's id. Raises `NotFound`."""
+        found = await self.stored(view, hash_id(event_id))
+        if found.memories[0].content.event_id != event_id:
+            raise NotFound(_NO_MEMORY)
         return found
 
+    async def stored(self, view: AgentView, ident: bytes) -> BucketRows:
+        """Read one memory and its shift row by H(event_id). Raises `NotFound`."""
+        layout = self._layout(view.meta.partition)
+        found = BucketRows(0)
+        async with reported(self.settings.address):
+            entry = await call(self._redis, "HGET", layout.ids(view.key), ident)
+            if entry is not None:
+                place = layout.memory(view.key, IdEntry.unpack(entry).bucket)
+                fields = (ident, b"s" + ident)
+                values = await call(self._redis, "HMGET", place, *fields)
+                scanning.sort_in(found, zip(fields, values, strict=True), view.version)
+        if not found.memories:
+            await self.confirm(view)
+            raise NotFound(_NO_MEMORY)
+        return found
+
+    async def confirm(self, view: AgentView) -> None:
+        """Refuse what was read in steps if its partition lost rows meanwhile. Raises `Restoring`.
+
+        A partition has, when it is restoring, or lies behind what the view saw.
+        """
+        meta = await self.partition_meta(view.meta.partition)
+        if meta is None or meta.state == RESTORING or meta.source < view.meta.source:
+            raise Restoring(f"partition {view.meta.partition} was restored while it was read: ask again")
+
     async def agents(self, tenant: str, after: str | None = None, limit: int = 100) -> list[AgentEntry]:
-        """List a tenant's agents in byte order of their encoded ids, those behind `after`, merged over partitions."""
+        """List a tenant's agents in byte order of their encoded ids, those behind `after`, merged over partitions.
+
+        Raises `Restoring` while a partition does not know all of its agents.
+        """
         enc_tenant = encode_id(tenant).encode()
         layouts = [self._layout(number) for number in range(await self.partitions())]
         low = "-" if after is None else "(" + encode_id(after)
         async with reported(self.settings.address):
             commands = [("ZRANGEBYLEX", each.agents(enc_tenant), low, "+", "LIMIT", 0, limit) for each in layouts]
             lists = await pipeline(self._redis, commands)
-            merged = sorted((name, each) for each, names in zip(layouts, lists, strict=True) for name in names)
-            page = [(name, each) for name, each in sorted(merged, key=lambda pair: pair[0])[:limit]]
-            rows = await pipeline(
-                self._redis, [("HGET", each.agent(enc_tenant + b"/" + name), AGENT) for name, each in page]
-            )
-        return [_entry(name, row) for (name, _), row in zip(page, rows, strict=True) if row is not None]
+            merged = [(name, each) for each, names in zip(layouts, lists, strict=True) for name in names]
+            page = sorted(merged, key=lambda pair: pair[0])[:limit]
+            rows = [("HGET", each.agent(enc_tenant + b"/" + name), AGENT) for name, each in page]
+            answers = await pipeline(self._redis, [*[("HGETALL", each.meta) for each in layouts], *rows], atomic=True)
+        metas = [
+            _ready(PartitionMeta.of(each.partition, raw), each) for each, raw in zip(layouts, answers, strict=False)
+        ]
+        lines = zip(page, answers[len(layouts) :], strict=True)
+        return [_entry(name, row, metas[each.partition]) for (name, each), row in lines if row is not None]
 
     async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
         """All agents of a partition with all their rows, for audits and for publishing the rows anew.
@@ -175,12 +198,6 @@ class StateReader:
                 _ready(meta, layout)
             await asyncio.sleep(_POLL)
 
-    async def _still(self, view: AgentView) -> None:
-        """Refuse pages between which the partition lost rows: it is restoring, or lies behind what the view saw."""
-        meta = await self.partition_meta(view.meta.partition)
-        if meta is None or meta.state == RESTORING or meta.source < view.meta.source:
-            raise Restoring(f"partition {view.meta.partition} was restored while it was read: ask again")
-
     def _layout(self, partition: int) -> Layout:
         return Layout(self.settings.prefix, partition)
 
@@ -192,9 +209,10 @@ def _between(buckets: Sequence[int], since_us: int | None, until_us: int | None)
     return [each for each in buckets if (low is None or each >= low) and (high is None or each <= high)]
 
 
-def _entry(name: bytes, data: bytes) -> AgentEntry:
+def _entry(name: bytes, data: bytes, meta: PartitionMeta) -> AgentEntry:
     row = checked_row(data)
-    return AgentEntry(decode_id(name.decode()), row.offset, AgentFacts.unpack(row.body))
+    facts = AgentFacts.unpack(row.body)
+    return AgentEntry(decode_id(name.decode()), row.offset, facts, meta.partition, meta.source)
 
 
 def _ready(meta: PartitionMeta | None, layout: Layout) -> PartitionMeta:

@@ -91,6 +91,9 @@ class AgentEntry(NamedTuple):
     agent: str
     version: int
     facts: AgentFacts
+    partition: int
+    source: int
+    """Next position of the partition's log when the line was read."""
 
 
 @dataclass(frozen=True, slots=True)

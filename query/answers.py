@@ -1,0 +1,264 @@
+"""The shapes of all answers. Times are UTC; moods are pleasure, arousal and dominance in [-1, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from moodstream.schemas.instants import from_ms
+from moodstream.schemas.outputs import Direction, Octant
+from moodstream.schemas.wire_names import Domain
+from moodstream.state.views import AgentView
+
+
+class Answer(BaseModel):
+    """What all answers share: frozen, described by their attributes."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class Position(Answer):
+    """A place in the log of events."""
+
+    partition: int
+    offset: int
+    """The next record: all records of the partition below it are in the state."""
+
+
+class Applied(Answer):
+    """Up to where an agent's state is applied."""
+
+    position: Position
+    version: int
+    """Offset of the last record that counted for this agent; -1: it lies before this log began."""
+    time: datetime
+    """Greatest time of an event that counted for this agent."""
+
+    @classmethod
+    def of(cls, view: AgentView) -> Applied:
+        """Take it from what was read with the agent."""
+        position = Position(partition=view.meta.partition, offset=view.meta.source)
+        return cls(position=position, version=view.version, time=from_ms(view.facts.newest))
+
+
+class AgentApplied(Applied):
+    """Up to where one of several agents is applied."""
+
+    agent_id: str
+
+
+class Axes(Answer):
+    """One number per axis."""
+
+    pleasure: float
+    arousal: float
+    dominance: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Axes:
+        """From three numbers in the order pleasure, arousal, dominance."""
+        return cls(pleasure=values[0], arousal=values[1], dominance=values[2])
+
+
+class SomeAxes(Answer):
+    """One number per axis; null: unknown."""
+
+    pleasure: float | None
+    arousal: float | None
+    dominance: float | None
+
+
+class LateSignals(Answer):
+    """Signals that came after the row had passed their time; moods in the window are approximate."""
+
+    count: int
+    since: datetime
+    until: datetime
+
+
+class MoodAnswer(Answer):
+    """An agent's mood at one time."""
+
+    tenant_id: str
+    agent_id: str
+    at: datetime
+    mood: Axes
+    octant: Octant
+    displacement: Axes
+    """Distance from the baseline."""
+    baseline: Axes
+    tau_hours: Axes
+    """Time constants of the decay."""
+    max_displacement: Axes
+    approximate: bool
+    """A signal came late near this time, or the profile of that time is no longer kept."""
+    cause: str | None
+    """What moved the mood last, when that lies not after `at`; null also where it is no longer known."""
+    moved_at: datetime | None
+    """Time of the newest shift not after `at`."""
+    late: LateSignals | None
+    applied: Applied
+
+
+class AgentLine(Answer):
+    """One agent of a tenant."""
+
+    agent_id: str
+    events: int
+    """Events that counted."""
+    newest: datetime
+    """Greatest time of such an event."""
+    version: int
+    position: Position
+
+
+class AgentsAnswer(Answer):
+    """A page of agents, in the byte order of their percent-encoded ids."""
+
+    tenant_id: str
+    agents: list[AgentLine]
+    next: str | None
+    """Give it as `after` for the next page; null: this is the last one."""
+
+
+class Memory(Answer):
+    """One memory. Without the numbers of its embedding."""
+
+    memory_id: str
+    agent_id: str
+    domain: Domain
+    type: str
+    text: str
+    occurred_at: datetime
+    importance: float | None
+    pad: SomeAxes | None
+    attributes: dict[str, str]
+    metadata: dict[str, str]
+    case_id: str | None
+    turn_id: str | None
+    embedding_model: str | None
+    approximate: bool
+    """A mood that was computed near a late signal."""
+    offset: int
+    """Offset in the log at which it was first accepted; -1: before this log began."""
+
+
+class MemoryAnswer(Answer):
+    """One memory, and up to where its agent is applied."""
+
+    tenant_id: str
+    memory: Memory
+    applied: Applied
+
+
+class MemoriesAnswer(Answer):
+    """A page of an agent's memories, newest first."""
+
+    tenant_id: str
+    agent_id: str
+    memories: list[Memory]
+    broken: int
+    """Rows of these pages that could not be read."""
+    next: str | None
+    """Give it as `after` for the next page; null: this is the last one."""
+    applied: Applied
+
+
+class Terms(Answer):
+    """What a score is the product of."""
+
+    total: float
+    recency: float
+    importance: float
+    domain_weight: float
+    mood_factor: float
+    relevance: float | None
+    """Null: neither a question nor an embedding was given."""
+
+
+class Recalled(Memory):
+    """A memory with its score. Null in chronological order."""
+
+    score: Terms | None
+
+
+class RecallAnswer(Answer):
+    """The best memories, best first."""
+
+    tenant_id: str
+    results: list[Recalled]
+    candidates: int
+    """Memories that passed the filters, all of which were scored."""
+    broken: int
+    """Rows or annotations that could not be used: such a row is left out, such an annotation counts as none."""
+    as_of: datetime
+    order: Literal["relevance", "salience", "chronological"]
+    mood: Axes | None
+    """The mood that was used."""
+    mood_approximate: bool
+    applied: list[AgentApplied]
+
+
+class Check(Answer):
+    """One thing that readiness depends on."""
+
+    name: str
+    ok: bool
+    reason: str
+    lag: int | None = None
+    """Records between the state and the end of the log, where that is known."""
+
+
+class Health(Answer):
+    """Whether the service can answer."""
+
+    ready: bool
+    checks: list[Check]
+
+
+class TrendAnswer(Answer):
+    """How one signal of an agent has developed. Null: cannot be said."""
+
+    direction: Direction
+    observations: int
+    """Turns in use: the newest 64, not older than four half-lives before the newest."""
+    sign: int
+    """1: more is better, -1: less is, 0: neither."""
+    decayed_count: float
+    """Observations weighted by their age at `as_of`; half-life 168 hours."""
+    decayed_mean: float | None
+    """Weighted mean, in the signal's own unit."""
+    rate: float | None
+    """Yes among the known, for signals that are yes or no."""
+    slope_per_hour: float | None
+    """In transformed units, as the next four: logarithm for times, lengths and counts."""
+    standard_error: float | None
+    p: float | None
+    """Of no slope, two-sided."""
+    delta: float | None
+    """Slope times duration."""
+    volatility: float | None
+    """Residual standard deviation."""
+    acceleration: float | None
+    """Change of the slope per hour."""
+    change_at: datetime | None
+    """Time of the first turn after the newest step of the level."""
+    duration_hours: float | None
+    newest: datetime | None
+    """Time of the newest observation."""
+    stale: bool
+    """The newest observation is older than four half-lives."""
+
+
+class TrendsAnswer(Answer):
+    """The trends of an agent, over all others or with one of them."""
+
+    tenant_id: str
+    agent_id: str
+    other_agent_id: str | None
+    as_of: datetime
+    signals: dict[str, TrendAnswer]
+    applied: Applied

@@ -1,0 +1,152 @@
+"""The memories of an agent as queries see them: events, and the shifts of the mood that they caused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
+from typing import Final, NamedTuple
+
+from moodstream.affect.dynamics import Dynamics, mood_of
+from moodstream.affect.mood import Shift, trajectory_points
+from moodstream.query.answers import Memory, SomeAxes
+from moodstream.query.minds import Mind
+from moodstream.schemas.attributes import text_of
+from moodstream.schemas.identity import MOOD_PREFIX
+from moodstream.schemas.instants import from_us
+from moodstream.schemas.wire_names import Domain
+from moodstream.state.profile_row import dynamics_of
+from moodstream.state.rows import MemoryContent
+from moodstream.state.views import BucketRows, StoredMemory
+
+MOOD: Final = "mood"
+_SIGNAL: Final = "mood.signal"
+_STATE: Final = "mood.state"
+_DOMAINS: Final[Mapping[str, Domain]] = {
+    "experience": "experience",
+    "relationship": "relationship",
+    "reflection": "reflection",
+    "engagement": "engagement",
+}
+
+SomePad = tuple[float | None, float | None, float | None]
+
+
+class Remembered(NamedTuple):
+    """One memory: an event, or with `shifted` the mood just after it."""
+
+    us: int
+    """When it happened, in microseconds."""
+    memory_id: str
+    domain: Domain
+    pad: SomePad | None
+    content: MemoryContent
+    offset: int
+    shifted: bool = False
+    dynamics: Dynamics | None = None
+    """The profile values in force, for a shift."""
+    approximate: bool = False
+    broken: bool = False
+    """Its annotation was not usable and counts as none."""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The attributes of its domain; a shift has those of a mood state."""
+        return _mood_attributes(self) if self.shifted else self.content.attributes
+
+
+def remembered(rows: BucketRows, kept: Mapping[bytes, Shift]) -> Iterator[Remembered]:
+    """Give the memories of a bucket. `kept`: shifts that are still in the mood row, by H(event_id)."""
+    for stored in rows.memories:
+        content = stored.content
+        if content.type != _SIGNAL:
+            pad, broken = _usable(content.pad)
+            domain = _DOMAINS[content.type.partition(".")[0]]
+            yield Remembered(content.occurred_us, content.event_id, domain, pad, content, stored.offset, broken=broken)
+        if stored.shift is not None:
+            yield _shifted(stored, stored.shift, _point(stored.ident, rows, kept))
+
+
+def kept_points(mind: Mind) -> dict[bytes, Shift]:
+    """The shifts that are still in the mood row, by H(event_id)."""
+    return {point.id: point for point in trajectory_points(mind.row, mind.profile.dynamics)}
+
+
+def _point(ident: bytes, rows: BucketRows, kept: Mapping[bytes, Shift]) -> Shift | None:
+    if ident in kept:
+        return kept[ident]
+    try:
+        return Shift.unpack(ident, rows.shifts[ident])
+    except (KeyError, PackingError):
+        return None
+
+
+def _shifted(stored: StoredMemory, shift: tuple[float, ...], point: Shift | None) -> Remembered:
+    content, dynamics = stored.content, values_in_force(shift)
+    return Remembered(
+        content.occurred_us,
+        MOOD_PREFIX + content.event_id,
+        MOOD,
+        None if point is None else mood_of(point.x, dynamics),
+        content,
+        stored.offset,
+        shifted=True,
+        dynamics=dynamics,
+        approximate=point is not None and point.approximate,
+        broken=point is None,
+    )
+
+
+def values_in_force(shift: tuple[float, ...]) -> Dynamics:
+    """The profile values of a memory's shift."""
+    return _dynamics(shift[3:])
+
+
+@lru_cache(maxsize=1024)
+def _dynamics(numbers: tuple[float, ...]) -> Dynamics:
+    return dynamics_of(numbers)
+
+
+def _usable(pad: SomePad | None) -> tuple[SomePad | None, bool]:
+    """A broken annotation is treated as none, and told."""
+    if pad is None or all(axis is None or -1.0 <= axis <= 1.0 for axis in pad):
+        return pad, False
+    return None, True
+
+
+def _mood_attributes(memory: Remembered) -> dict[str, str]:
+    own = dict(memory.content.attributes) if memory.content.type == _SIGNAL else {}
+    own["cause-event"] = memory.content.event_id
+    if memory.content.turn_id is not None:
+        own["turn-id"] = memory.content.turn_id
+    if memory.pad is not None:
+        own.update(zip(("pleasure", "arousal", "dominance"), map(text_of, memory.pad), strict=True))
+    if memory.dynamics is not None:
+        hours = [tau / 3_600_000.0 for tau in memory.dynamics.tau_ms]
+        own["baseline"] = text_of(memory.dynamics.baseline)
+        own["tau"] = text_of(hours)
+        own["max-displacement"] = text_of(memory.dynamics.bound)
+    return dict(sorted(own.items()))
+
+
+def answer(agent: str, memory: Remembered) -> Memory:
+    """Put a memory into the shape of the answers."""
+    content = memory.content
+    pad = memory.pad
+    return Memory(
+        memory_id=memory.memory_id,
+        agent_id=agent,
+        domain=memory.domain,
+        type=_STATE if memory.shifted else content.type,
+        text=content.text,
+        occurred_at=from_us(memory.us),
+        importance=content.importance,
+        pad=None if pad is None else SomeAxes(pleasure=pad[0], arousal=pad[1], dominance=pad[2]),
+        attributes=memory.attributes,
+        metadata={} if memory.shifted and content.type != _SIGNAL else content.metadata,
+        case_id=content.case_id,
+        turn_id=content.turn_id,
+        embedding_model=None if content.embedding is None else content.embedding[0],
+        approximate=memory.approximate,
+        offset=memory.offset,
+    )

@@ -1,0 +1,63 @@
+"""`/livez` and `/readyz`: whether the process runs, and whether it can answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from moodstream.query.access import Reader
+from moodstream.query.answers import Check, Health
+from moodstream.schemas.errors import StoreUnavailable
+from moodstream.state.layout import FORMAT
+from moodstream.state.reader import StateReader
+from moodstream.state.views import RESTORING, PartitionMeta, StateFormat
+
+router = APIRouter()
+
+
+@router.get("/livez")
+async def livez() -> dict[str, str]:
+    """Tell that the process runs; it asks nobody else."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", responses={503: {"model": Health}})
+async def readyz(reader: Reader, response: Response) -> Health:
+    """Check what answers depend on: Redis, the format of its state, and each partition."""
+    checks = await _checks(reader)
+    ready = all(check.ok for check in checks)
+    response.status_code = 200 if ready else 503
+    return Health(ready=ready, checks=checks)
+
+
+async def _checks(reader: StateReader) -> list[Check]:
+    address = reader.settings.address
+    try:
+        found = await reader.format()
+        reached = Check(name="redis", ok=True, reason=f"answers at {address}")
+        checks = [reached, _format_check(found, address)]
+        if found is not None and checks[-1].ok:
+            metas = [await reader.partition_meta(number) for number in range(found.partitions)]
+            checks += [_partition_check(number, meta) for number, meta in enumerate(metas)]
+    except StoreUnavailable as error:
+        return [Check(name="redis", ok=False, reason=error.detail)]
+    return checks
+
+
+def _format_check(found: StateFormat | None, address: str) -> Check:
+    if found is None:
+        reason = f"Redis at {address} holds no state of this prefix yet: start a worker"
+        return Check(name="state", ok=False, reason=reason)
+    if found.format != FORMAT:
+        reason = f"the state has format {found.format}, this program reads format {FORMAT}"
+        return Check(name="state", ok=False, reason=reason)
+    return Check(name="state", ok=True, reason=f"format {found.format}, {found.partitions} partitions")
+
+
+def _partition_check(number: int, meta: PartitionMeta | None) -> Check:
+    name = f"partition {number}"
+    if meta is None:
+        return Check(name=name, ok=False, reason="no worker has taken it over yet")
+    if meta.state == RESTORING:
+        reason = f"being restored from the changelog, now at {meta.changelog}"
+        return Check(name=name, ok=False, reason=reason, lag=meta.lag)
+    return Check(name=name, ok=True, reason=f"applied up to offset {meta.source}", lag=meta.lag)

@@ -1,0 +1,69 @@
+"""The profile row: the values in force and the newest revisions (docs/rows.md, `profile`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, Final
+
+from moodstream.affect.mood import Dynamics, Revision
+from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
+
+REVISIONS_KEPT: Final = 16
+
+_COUNT = Struct(">I")
+_REVISION = Struct(">12sq12d")
+_HOUR_MS = 3_600_000.0
+
+
+@dataclass(slots=True)
+class Profile:
+    """The profile in force and its newest revisions in log order, each with H(event_id) of its event."""
+
+    values: ProfileValues = DEFAULT_PROFILE
+    revisions: list[tuple[bytes, Revision]] = field(default_factory=list)
+    dynamics: Dynamics = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dynamics = Dynamics.of(self.values)
+
+    def change(self, ident: bytes, values: ProfileValues, revision: Revision) -> None:
+        """Put new values in force."""
+        self.values, self.dynamics = values, revision.dynamics
+        self.revisions = [*self.revisions, (ident, revision)][-REVISIONS_KEPT:]
+
+    def knows(self, ident: bytes) -> bool:
+        """Whether one of the revisions comes from this event."""
+        return any(known == ident for known, _ in self.revisions)
+
+    def pack(self) -> bytes:
+        """The row's body."""
+        text = self.values.canonical()
+        packed = [_pack_revision(ident, revision) for ident, revision in self.revisions]
+        return b"".join((_COUNT.pack(len(text)), text, bytes((len(packed),)), *packed))
+
+    @classmethod
+    def unpack(cls, body: bytes | None) -> Profile:
+        """Read a row's body; without one it is the profile of an agent that never set any."""
+        if body is None:
+            return cls()
+        end = _COUNT.size + _COUNT.unpack_from(body)[0]
+        values = ProfileValues.from_canonical(body[_COUNT.size : end])
+        return cls(values, [_revision(numbers) for numbers in _REVISION.iter_unpack(body[end + 1 :])])
+
+
+def _pack_revision(ident: bytes, revision: Revision) -> bytes:
+    dynamics = revision.dynamics
+    hours = [tau / _HOUR_MS for tau in dynamics.tau_ms]
+    return _REVISION.pack(ident, revision.t, *revision.x, *dynamics.baseline, *hours, *dynamics.bound)
+
+
+def _revision(numbers: tuple[Any, ...]) -> tuple[bytes, Revision]:
+    ident, t, *rest = numbers
+    return ident, Revision(t, (rest[0], rest[1], rest[2]), dynamics_of(rest[3:]))
+
+
+def dynamics_of(numbers: list[float] | tuple[float, ...]) -> Dynamics:
+    """Nine numbers as rows keep them: baseline, time constants in hours, largest displacement."""
+    b1, b2, b3, t1, t2, t3, m1, m2, m3 = numbers
+    return Dynamics((b1, b2, b3), (t1 * _HOUR_MS, t2 * _HOUR_MS, t3 * _HOUR_MS), (m1, m2, m3))
