@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moodstream.state.layout import Layout
-from moodstream.state.rows import HEADER, IdEntry, Kind, body_digest, bucket_and_id, kind_of, row_offset, split_row_key
+from moodstream.state.rows import HEADER, IdEntry, Kind, content_digest, bucket_and_id, kind_of, row_offset, split_row_key
 
 
 class Operation(NamedTuple):
@@ -35,7 +35,7 @@ class _Plan:
         self.sets[key] += (field, row)
         if kind is Kind.MEMORY:
             bucket, ident = bucket_and_id(suffix)
-            entry = IdEntry(row_offset(row), bucket, body_digest(row[HEADER.size :]))
+            entry = IdEntry(row_offset(row), bucket, content_digest(row[HEADER.size :]))
             self.sets[self.layout.ids(agent)] += (ident, entry.pack())
         if kind in (Kind.MEMORY, Kind.SHIFT):
             self.sets[self.layout.buckets(agent)] += (b"%d" % bucket_and_id(suffix)[0], b"")

@@ -10,9 +10,13 @@ from redis import exceptions as redis_errors
 from redis.asyncio import Redis
 
 from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.state.connection import pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.operations import operations
+from moodstream.state.scanning import agent_keys, whole_agents
 from moodstream.state.scripts import ACQUIRE, APPLY, LOAD
+
+_SCAN_AGENTS = 64
 
 _UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS")
 """Answers of a Redis that will take the same call later."""
@@ -59,11 +63,10 @@ class RedisPartition:
         self,
         redis: Redis,
         layout: Layout,
-        scan: Callable[[], AsyncIterator[Mapping[bytes, bytes]]],
         on_wait: Callable[[str | None], None] = lambda reason: None,
     ) -> None:
         self.layout = layout
-        self.scan = scan
+        self._redis = redis
         self._on_wait = on_wait
         self._acquire = redis.register_script(ACQUIRE)
         self._load = redis.register_script(LOAD)
@@ -105,6 +108,17 @@ class RedisPartition:
             arguments += (operation.op, len(operation.arguments))
             arguments += operation.arguments
         await self._call(self._apply, keys, arguments)
+
+    async def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
+        """Give all rows, an agent at a time, by row key. For the owner alone: nobody else writes meanwhile."""
+        async for keys in agent_keys(self._redis, self.layout, _SCAN_AGENTS):
+            commands: list[tuple[bytes | str, ...]] = []
+            for key in keys:
+                commands += [("HGETALL", self.layout.agent(key)), ("HKEYS", self.layout.buckets(key))]
+            answers = await pipeline(self._redis, commands)
+            small = list(zip(keys, answers[::2], answers[1::2], strict=True))
+            for found in await whole_agents(self._redis, self.layout, 0, small):
+                yield found.rows
 
     async def _call(self, script: Any, keys: list[bytes], arguments: list[Any]) -> Any:  # noqa: ANN401 - as the script answers
         """Run a script; wait as long as Redis is away. Safe to repeat: each script compares before it writes."""

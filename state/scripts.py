@@ -25,7 +25,7 @@ LOAD = """
 -- KEYS: meta, hashes.  ARGV: token, changelog position last confirmed, then per hash: n, n fields
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
 if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
-if m[2] ~= ARGV[2] then return redis.error_reply('DIVERGED changelog ' .. tostring(m[2])) end
+if (m[2] or '') ~= ARGV[2] then return redis.error_reply('DIVERGED changelog ' .. tostring(m[2])) end
 local out, i = {}, 3
 for k = 2, #KEYS do
   local n = tonumber(ARGV[i])

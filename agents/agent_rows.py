@@ -1,0 +1,198 @@
+"""The rows of one agent in memory: read from their bytes, changed by the folds, packed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Final
+
+from moodstream.affect.mood import Dynamics, MoodRow, Revision
+from moodstream.affect.params import PARAMS, PARAMS_HASH
+from moodstream.affect.trends import TrendRow
+from moodstream.schemas.errors import FoldMismatch
+from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
+from moodstream.state.rows import (
+    AGENT,
+    MOOD,
+    NOTICE,
+    PAIR_PREFIX,
+    PROFILE,
+    TRENDS,
+    Kind,
+    kind_of,
+    pack_row,
+    pair_suffix,
+    row_key,
+    unpack_row,
+)
+
+SMALL_ROWS: Final = (AGENT, MOOD, TRENDS, PROFILE, NOTICE)
+"""Suffixes that are read for every agent in a chunk."""
+
+_FACTS = Struct(">qQq")
+_COUNT = Struct(">I")
+_REVISION = Struct(">12sq12d")
+_HOUR_MS = 3_600_000.0
+REVISIONS_KEPT: Final = 16
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the row `agent` says: first offset, accepted events, newest time in ms."""
+
+    first: int = -1
+    accepted: int = 0
+    newest: int = 0
+
+
+@dataclass(slots=True)
+class Profile:
+    """The profile in force and its newest revisions, each with the id of its event."""
+
+    values: ProfileValues = DEFAULT_PROFILE
+    revisions: list[tuple[bytes, Revision]] = field(default_factory=list)
+    dynamics: Dynamics = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dynamics = Dynamics.of(self.values)
+
+    def change(self, ident: bytes, values: ProfileValues, revision: Revision) -> None:
+        """Put new values in force."""
+        self.values, self.dynamics = values, revision.dynamics
+        self.revisions = [*self.revisions, (ident, revision)][-REVISIONS_KEPT:]
+
+    def knows(self, ident: bytes) -> bool:
+        """Whether one of the revisions comes from this event."""
+        return any(known == ident for known, _ in self.revisions)
+
+    def pack(self) -> bytes:
+        """The row's body (docs/rows.md)."""
+        text = self.values.canonical()
+        packed = [_pack_revision(ident, revision) for ident, revision in self.revisions]
+        return b"".join((_COUNT.pack(len(text)), text, bytes((len(packed),)), *packed))
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Profile:
+        """Read a row's body."""
+        end = _COUNT.size + _COUNT.unpack_from(body)[0]
+        values = ProfileValues.from_canonical(body[_COUNT.size : end])
+        revisions = [_unpack_revision(numbers) for numbers in _REVISION.iter_unpack(body[end + 1 :])]
+        return cls(values, revisions)
+
+
+def _pack_revision(ident: bytes, revision: Revision) -> bytes:
+    dynamics = revision.dynamics
+    hours = [tau / _HOUR_MS for tau in dynamics.tau_ms]
+    return _REVISION.pack(ident, revision.t, *revision.x, *dynamics.baseline, *hours, *dynamics.bound)
+
+
+def _unpack_revision(numbers: tuple[bytes | int | float, ...]) -> tuple[bytes, Revision]:
+    ident, t, *rest = numbers
+    x, baseline, hours, bound = (tuple(rest[i : i + 3]) for i in (0, 3, 6, 9))
+    tau = tuple(hour * _HOUR_MS for hour in hours)  # type: ignore[operator]
+    return ident, Revision(t, x, Dynamics(baseline, tau, bound))  # type: ignore[arg-type,return-value]
+
+
+@dataclass(slots=True)
+class AgentRows:
+    """One agent: its rows decoded, the bytes that they were decoded from, and which of them a chunk has changed."""
+
+    key: bytes
+    stored: dict[bytes, bytes] = field(default_factory=dict)
+    """Rows by suffix, as Redis holds them."""
+    facts: Facts = field(default_factory=Facts)
+    mood: MoodRow = field(default_factory=MoodRow)
+    mood_offset: int = -1
+    profile: Profile = field(default_factory=Profile)
+    notice: dict[str, dict[str, object]] = field(default_factory=dict)
+    trends: dict[bytes, TrendRow] = field(default_factory=dict)
+    """Trend rows by suffix: that of the agent, and those of the pairs that were asked for."""
+    touched: dict[bytes, int] = field(default_factory=dict)
+    """Suffixes of the rows that have changed, with the offset of the last record that did it."""
+
+    @classmethod
+    def load(cls, key: bytes, stored: Mapping[bytes, bytes | None]) -> AgentRows:
+        """Decode rows. Raises `FoldMismatch` for rows of another fold: nothing may be folded onto them."""
+        agent = cls(key)
+        agent.add(stored)
+        return agent
+
+    def fresh(self) -> AgentRows:
+        """The same agent as its stored rows say, without what the folds have done since."""
+        missing = dict.fromkeys(self.trends.keys() - self.stored.keys())
+        return AgentRows.load(self.key, {**missing, **self.stored})
+
+    @property
+    def complete(self) -> bool:
+        """Whether the rows that every chunk needs have been read."""
+        return TRENDS in self.trends
+
+    def add(self, stored: Mapping[bytes, bytes | None]) -> None:
+        """Decode further rows, such as those of pairs; None is a row that does not exist."""
+        for suffix, data in stored.items():
+            body = None if data is None else self._body(suffix, data)
+            self._decode(suffix, body)
+
+    def _body(self, suffix: bytes, data: bytes) -> bytes:
+        row = unpack_row(data)
+        if (row.fold, row.params) != (PARAMS.fold_version, PARAMS_HASH):
+            raise FoldMismatch(
+                f"a {row.kind.name.lower()} row was written by fold {row.fold} with parameters {row.params.hex()}, "
+                f"this worker has fold {PARAMS.fold_version} with {PARAMS_HASH.hex()}"
+            )
+        self.stored[suffix] = data
+        if suffix == MOOD:
+            self.mood_offset = row.offset
+        return row.body
+
+    def _decode(self, suffix: bytes, body: bytes | None) -> None:
+        kind = kind_of(suffix)
+        if kind in (Kind.TRENDS, Kind.PAIR):
+            self.trends[suffix] = TrendRow.unpack(body)
+        elif body is None:
+            return
+        elif kind is Kind.AGENT:
+            self.facts = Facts(*_FACTS.unpack(body))
+        elif kind is Kind.MOOD:
+            self.mood = MoodRow.unpack(body)
+        elif kind is Kind.PROFILE:
+            self.profile = Profile.unpack(body)
+        elif kind is Kind.NOTICE:
+            self.notice = json.loads(body)
+
+    def pair(self, other: str) -> TrendRow:
+        """The trend row of the pair with another agent; it has been loaded with the chunk."""
+        return self.trends[pair_suffix(other)]
+
+    def pack_touched(self) -> dict[bytes, bytes]:
+        """Pack what has changed: rows by row key. They count as stored from then on."""
+        rows = {}
+        for suffix, offset in self.touched.items():
+            row = pack_row(kind_of(suffix), offset, self._pack(suffix), PARAMS_HASH)
+            self.stored[suffix] = rows[row_key(self.key, suffix)] = row
+        self.mood_offset = self.touched.get(MOOD, self.mood_offset)
+        self.touched.clear()
+        return rows
+
+    def _pack(self, suffix: bytes) -> bytes:
+        if suffix == AGENT:
+            return _FACTS.pack(self.facts.first, self.facts.accepted, self.facts.newest)
+        if suffix == MOOD:
+            return self.mood.pack()
+        if suffix == PROFILE:
+            return self.profile.pack()
+        if suffix == NOTICE:
+            return json.dumps(self.notice, sort_keys=True, separators=(",", ":")).encode()
+        return self.trends[suffix].pack()
+
+    @property
+    def weight(self) -> int:
+        """Bytes of the stored rows: what the cache counts."""
+        return sum(map(len, self.stored.values()))
+
+
+def is_pair(suffix: bytes) -> bool:
+    """Whether a suffix names a pair row."""
+    return suffix.startswith(PAIR_PREFIX)

@@ -1,0 +1,64 @@
+"""From a chunk of records to the events of each agent, and what cannot be accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from moodstream.agents.fold import Entry
+from moodstream.schemas.codec import decode
+from moodstream.schemas.errors import MoodstreamError, PartitionMismatch
+from moodstream.schemas.identity import partition_of
+from moodstream.schemas.limits import Limits
+
+Record = Any
+"""A record as aiokafka gives it: offset, key, value, headers, timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that goes to the dead letters, and why."""
+
+    record: Record
+    reason: MoodstreamError
+
+
+@dataclass(slots=True)
+class Decoded:
+    """A chunk, decoded: entries by agent key, each in log order."""
+
+    agents: dict[bytes, list[Entry]] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+    records: dict[int, Record] = field(default_factory=dict)
+    """Accepted records by offset: a fold may still refuse one."""
+    ignored: int = 0
+    """Fields that no model knows."""
+
+
+def decode_records(records: Iterable[Record], partition: int, partitions: int, limits: Limits) -> Decoded:
+    """Decode records; one that breaks a rule is refused and stops nothing."""
+    found = Decoded()
+    for record in records:
+        try:
+            headers = record.headers
+            event, ignored = decode(record.key, record.value, headers, limits=limits, timestamp_ms=record.timestamp)
+            _check_partition(record.key, partition, partitions)
+        except MoodstreamError as error:
+            found.refused.append(Refused(record, error))
+            continue
+        found.ignored += ignored
+        found.records[record.offset] = record
+        found.agents.setdefault(record.key, []).append(Entry.of(record.offset, event))
+    return found
+
+
+def _check_partition(key: bytes, partition: int, partitions: int) -> None:
+    right = partition_of(key, partitions)
+    if right != partition:
+        raise PartitionMismatch(f"the key belongs to partition {right}, the record lies in {partition}")
+
+
+def others_of(entries: Sequence[Entry]) -> Mapping[str, None]:
+    """The other agents whose pair rows these events change, in order of appearance."""
+    return {event.other_agent_id: None for event in (e.event for e in entries) if event.type_name == "engagement"}  # type: ignore[union-attr]

@@ -1,0 +1,188 @@
+"""Fold the events of one agent into its rows, in log order. Pure: rows and events in, changed rows and counts out."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from moodstream.affect.appraisal import appraise
+from moodstream.affect.mood import Revision, Shift, Signal, mood_at, octant, rebase, shift
+from moodstream.affect.params import PARAMS_HASH
+from moodstream.affect.trends import observe, turn_key, values_of
+from moodstream.agents.agent_rows import AgentRows, Profile
+from moodstream.schemas.base import Embedding
+from moodstream.schemas.events import Engagement, InputEvent, MoodSignal, Outcome
+from moodstream.schemas.identity import hash_id
+from moodstream.schemas.instants import to_us
+from moodstream.schemas.memory import MemoryRecord, to_memory
+from moodstream.schemas.profile import AgentProfile
+from moodstream.state.rows import (
+    AGENT,
+    MOOD,
+    PROFILE,
+    TRENDS,
+    Kind,
+    MemoryContent,
+    MemoryRow,
+    bucket_of,
+    content_digest,
+    memory_suffix,
+    pack_row,
+    pair_suffix,
+    row_key,
+    shift_suffix,
+)
+
+_US_PER_MS = 1000
+
+
+class Entry(NamedTuple):
+    """One event of a chunk: its place in the log, the event, H(event_id), its time in microseconds."""
+
+    offset: int
+    event: InputEvent
+    ident: bytes
+    us: int
+
+    @classmethod
+    def of(cls, offset: int, event: InputEvent) -> Entry:
+        """Derive what the fold needs more than once."""
+        return cls(offset, event, hash_id(event.event_id), to_us(event.occurred_at))
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a chunk did to one agent."""
+
+    rows: dict[bytes, bytes] = field(default_factory=dict)
+    """Memory and shift rows by row key; the others are packed once, at the end of the chunk."""
+    accepted: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+    octants: list[str] = field(default_factory=list)
+    """Octants passed on the way, without repeats in a row."""
+    profiled: bool = False
+
+
+def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes, bytes]) -> Changes:
+    """Fold events, in log order. `known`: content digests of events accepted before this chunk, by H(event_id).
+
+    Whatever a fold raises goes through; the rows are then no longer what the log says (`AgentRows.load` them again).
+    """
+    changes, accepted = Changes(), dict(known)
+    for entry in entries:
+        if isinstance(entry.event, AgentProfile):
+            _fold_profile(agent, entry, entry.event, changes)
+        else:
+            _fold_event(agent, entry, changes, accepted)
+    return changes
+
+
+def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: Changes) -> None:
+    if agent.profile.knows(entry.ident):
+        changes.duplicate += 1
+        return
+    values = event.values
+    old, new = agent.profile.dynamics, Profile(values).dynamics
+    had_base = agent.mood.base is not None
+    moved, shifts = rebase(agent.mood, entry.us // _US_PER_MS, old, new)
+    _put_shifts(agent, entry, shifts, changes)
+    if had_base or shifts:
+        agent.touched[MOOD] = entry.offset
+    agent.profile.change(entry.ident, values, Revision(moved.t, moved.x, new))
+    agent.touched[PROFILE] = entry.offset
+    changes.profiled = True
+    _accept(agent, entry, changes)
+
+
+def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict[bytes, bytes]) -> None:
+    content = memory_content(entry)
+    if entry.ident in accepted:
+        changes.duplicate += 1
+        same = content_digest(MemoryRow(content, None).encode()) == accepted[entry.ident]
+        changes.conflict += not same
+        return
+    delta = appraise(entry.event, agent.profile.values.rules)
+    shifted = None if delta is None else (*delta, *_in_force(agent.profile))
+    body = MemoryRow(content, shifted).encode()
+    accepted[entry.ident] = content_digest(body)
+    key = row_key(agent.key, memory_suffix(bucket_of(entry.us), entry.ident))
+    changes.rows[key] = pack_row(Kind.MEMORY, entry.offset, body, PARAMS_HASH)
+    if delta is not None:
+        _move(agent, entry, delta, content.text, changes)
+    _observe(agent, entry)
+    _accept(agent, entry, changes)
+
+
+def _move(
+    agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cause: str, changes: Changes
+) -> None:
+    signal = Signal(entry.us // _US_PER_MS, entry.ident, delta)
+    _put_shifts(agent, entry, shift(agent.mood, signal, agent.profile.dynamics, cause), changes)
+    agent.touched[MOOD] = entry.offset
+    now = octant(mood_at(agent.mood, agent.mood.newest_t, agent.profile.dynamics).mood)
+    if not changes.octants or changes.octants[-1] != now:
+        changes.octants.append(now)
+
+
+def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes: Changes) -> None:
+    for one in shifts:
+        key = row_key(agent.key, shift_suffix(bucket_of(one.t * _US_PER_MS), one.id))
+        changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), PARAMS_HASH)
+
+
+def _observe(agent: AgentRows, entry: Entry) -> None:
+    event, ms = entry.event, entry.us // _US_PER_MS
+    if isinstance(event, Engagement):
+        key, values = turn_key(event.other_agent_id, event.turn_id), values_of(event, agent.profile.values.rules)
+        for suffix in (TRENDS, pair_suffix(event.other_agent_id)):
+            observe(agent.trends[suffix], key, entry.ident, ms, values)
+            agent.touched[suffix] = entry.offset
+    elif isinstance(event, Outcome):
+        values = values_of(event, agent.profile.values.rules)
+        if values[-1] is not None:
+            observe(agent.trends[TRENDS], turn_key("", event.event_id), entry.ident, ms, values)
+            agent.touched[TRENDS] = entry.offset
+
+
+def _accept(agent: AgentRows, entry: Entry, changes: Changes) -> None:
+    facts = agent.facts
+    if not facts.accepted:
+        facts.first = entry.offset
+    facts.accepted += 1
+    facts.newest = max(facts.newest, entry.us // _US_PER_MS)
+    agent.touched[AGENT] = entry.offset
+    changes.accepted += 1
+
+
+def _in_force(profile: Profile) -> tuple[float, ...]:
+    values = profile.values
+    return (*values.baseline, *values.tau_hours, *values.max_displacement)
+
+
+def memory_content(entry: Entry) -> MemoryContent:
+    """What the memory row of an event says (docs/rows.md, `memory`)."""
+    event = entry.event
+    record: MemoryRecord = to_memory(event)  # type: ignore[arg-type]  # profiles do not come here
+    pad = record.pad
+    return MemoryContent(
+        event.event_id,
+        event.type_name,
+        entry.us,
+        record.text,
+        record.importance,
+        None if pad is None or isinstance(event, MoodSignal) else (pad.pleasure, pad.arousal, pad.dominance),
+        dict(sorted(record.attributes.items())),
+        dict(sorted(record.metadata.items())),
+        record.case_id,
+        record.turn_id,
+        None if record.embedding is None else _packed(record.embedding),
+    )
+
+
+def _packed(embedding: Embedding) -> tuple[str, bytes]:
+    numbers = array("f", embedding.values)
+    numbers.byteswap()
+    return embedding.model, numbers.tobytes()

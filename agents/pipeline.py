@@ -1,0 +1,247 @@
+"""The life of a chunk: decode, load, fold, append, flush, announce, commit. In that order, for one partition.
+
+    decode      records to events, by agent; what breaks a rule becomes a dead letter
+    load        the rows that the events change, under the fence; those of busy agents are at hand
+    fold        events into rows, agent by agent, in log order
+    append      changed rows and the new position to the changelog, dead letters to theirs: acknowledged by the broker
+    flush       the same rows and positions to Redis, in one step, if nobody else has the partition
+    announce    newest moods, profiles and turned trends: acknowledged by the broker
+    commit      the position of the source, by whoever calls `process`
+
+A crash between any two steps is harmless: the changelog's rule makes a chunk whole or nothing, and what Redis already
+contains is not folded again, only announced (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import structlog
+from aiokafka import AIOKafkaProducer
+
+from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
+from moodstream.agents.announce import mood_changed, profile_message
+from moodstream.agents.cache import RowCache
+from moodstream.agents.dead import dead_letter
+from moodstream.agents.decode import Decoded, Record, Refused, decode_records, others_of
+from moodstream.agents.fold import Changes, Entry, fold_events
+from moodstream.agents.notices import Turn, announced_again, look
+from moodstream.schemas.changelog import Position
+from moodstream.schemas.errors import FoldMismatch, InternalFault, SourceGap
+from moodstream.schemas.limits import Limits
+from moodstream.schemas.profile import AgentProfile
+from moodstream.state.ownership import Ownership
+from moodstream.state.partition import Wanted
+from moodstream.state.rows import IdEntry, pair_suffix
+from moodstream.streams.sending import Message, send_batches
+from moodstream.streams.settings import StreamSettings
+from moodstream.streams.transport import Chunk
+
+log = structlog.get_logger(__name__)
+
+Known = Mapping[bytes, bytes]
+
+
+@dataclass(slots=True)
+class Folded:
+    """What a chunk comes to: rows to write, agents to announce, letters to send, counts."""
+
+    rows: dict[bytes, bytes] = field(default_factory=dict)
+    moods: dict[bytes, list[str]] = field(default_factory=dict)
+    """Agents whose mood may have moved, with the octants passed."""
+    profiles: set[bytes] = field(default_factory=set)
+    turns: list[Turn] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    accepted: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+
+
+class PartitionPipeline:
+    """Processes the chunks of one partition, one after the other, for as long as this worker owns it."""
+
+    def __init__(
+        self,
+        ownership: Ownership,
+        producer: AIOKafkaProducer,
+        settings: StreamSettings,
+        limits: Limits,
+        cache: RowCache,
+    ) -> None:
+        self.ownership = ownership
+        self._producer = producer
+        self._settings = settings
+        self._limits = limits
+        self._cache = cache
+        self._announced = ownership.position.announced
+
+    async def process(self, chunk: Chunk) -> None:
+        """Take a chunk through all steps. When it returns, the position behind it may be committed.
+
+        Raises `SourceGap` for a chunk that does not follow what was read, `Fenced` and `StateLost` when the partition
+        is no longer this worker's, `FoldMismatch` for rows of another fold. The worker then starts again.
+        """
+        position = self.ownership.position
+        if chunk.start > position.source:
+            raise SourceGap(
+                f"partition {chunk.partition} goes on at {position.source}, but {chunk.start} was delivered",
+                partition=chunk.partition,
+            )
+        fresh = [record for record in chunk.records if record.offset >= position.source]
+        repeated = [record for record in chunk.records if record.offset < position.source]
+        if repeated:
+            await self._announce_again(repeated)
+        if fresh:
+            await self._fold_chunk(fresh, chunk.end)
+        self._announced = chunk.end
+
+    async def _fold_chunk(self, records: Sequence[Record], end: int) -> None:
+        decoded = self._decode(records)
+        agents, known = await self._load(decoded.agents)
+        folded = fold_chunk(decoded, agents, known)
+        position = self._position(folded, decoded, end)
+        await asyncio.gather(self.ownership.append(folded.rows, position), self._bury(folded.refused))
+        await self.ownership.flush(folded.rows, position)
+        self._cache.put(agents.values())
+        await self._announce(folded, agents)
+
+    # -- decode
+
+    def _decode(self, records: Sequence[Record]) -> Decoded:
+        return decode_records(records, self.ownership.partition, self._settings.partitions, self._limits)
+
+    # -- load
+
+    async def _load(self, entries: Mapping[bytes, Sequence[Entry]]) -> tuple[dict[bytes, AgentRows], dict[bytes, Known]]:
+        """Rows of the agents, and which of the events were accepted before, with their content's digests."""
+        agents = {key: self._cache.get(key) or AgentRows(key) for key in entries}
+        layout, wanted, fields = self.ownership.layout, [], []
+        for key, found in entries.items():
+            missing = _missing_rows(agents[key], found)
+            idents = [entry.ident for entry in found if not isinstance(entry.event, AgentProfile)]
+            fields.append((key, missing, idents))
+            wanted += (Wanted(layout.agent(key), missing), Wanted(layout.ids(key), idents))
+        values = iter(await self.ownership.load([one for one in wanted if one.fields]))
+        known: dict[bytes, Known] = {}
+        for key, missing, idents in fields:
+            if missing:
+                agents[key].add(dict(zip(missing, next(values), strict=True)))
+            found_ids = next(values) if idents else ()
+            known[key] = {i: IdEntry.unpack(v).digest for i, v in zip(idents, found_ids, strict=True) if v is not None}
+        return agents, known
+
+    # -- append
+
+    def _position(self, folded: Folded, decoded: Decoded, end: int) -> Position:
+        before = self.ownership.position
+        return replace(
+            before,
+            source=end,
+            announced=self._announced,
+            accepted=before.accepted + folded.accepted,
+            duplicate=before.duplicate + folded.duplicate,
+            dead=before.dead + len(folded.refused),
+            conflict=before.conflict + folded.conflict,
+            ignored=before.ignored + decoded.ignored,
+        )
+
+    async def _bury(self, refused: Sequence[Refused]) -> None:
+        """Send dead letters; they are out before the position moves past their records."""
+        topics, partition = self._settings.topics, self.ownership.partition
+        for one in refused:
+            log.warning("dead letter", partition=partition, offset=one.record.offset, code=one.reason.code)
+        letters = [dead_letter(one, topics.events, partition) for one in refused]
+        await self._send(topics.dead, letters)
+
+    # -- announce
+
+    async def _announce(self, folded: Folded, agents: Mapping[bytes, AgentRows]) -> None:
+        topics = self._settings.topics
+        moods = [mood_changed(agents[key], octants) for key, octants in folded.moods.items()]
+        await asyncio.gather(
+            self._send(topics.mood, [message for message in moods if message]),
+            self._send(topics.profiles, [profile_message(agents[key]) for key in sorted(folded.profiles)]),
+            self._send(topics.trends, [turn.message() for turn in folded.turns]),
+        )
+
+    async def _announce_again(self, records: Sequence[Record]) -> None:
+        """Announce the rows that re-read records have led to: perhaps nobody was told before a crash."""
+        entries = self._decode(records).agents
+        agents, _ = await self._load(entries)
+        again = Folded(
+            moods={key: [] for key in agents},
+            profiles={k for k, found in entries.items() if any(isinstance(e.event, AgentProfile) for e in found)},
+            turns=[turn for agent in agents.values() for turn in announced_again(agent, since=records[0].offset)],
+        )
+        self._cache.put(agents.values())
+        await self._announce(again, agents)
+
+    async def _send(self, topic: str, messages: Sequence[Message]) -> None:
+        if messages:
+            await send_batches(self._producer, topic, self.ownership.partition, messages)
+
+
+def _missing_rows(agent: AgentRows, entries: Sequence[Entry]) -> list[bytes]:
+    small = () if agent.complete else SMALL_ROWS
+    pairs = (pair_suffix(other) for other in others_of(entries))
+    return [*small, *(suffix for suffix in pairs if suffix not in agent.trends)]
+
+
+# -- fold
+
+
+def fold_chunk(decoded: Decoded, agents: dict[bytes, AgentRows], known: Mapping[bytes, Known]) -> Folded:
+    """Fold all events of a chunk. An event whose fold raises is refused, and its agent is folded without it."""
+    folded = Folded()
+    for key, entries in decoded.agents.items():
+        agents[key], changes = _fold_agent(agents[key], entries, known[key], decoded, folded.refused)
+        folded.accepted += changes.accepted
+        folded.duplicate += changes.duplicate
+        folded.conflict += changes.conflict
+        folded.rows.update(changes.rows)
+        if changes.octants:
+            folded.moods[key] = changes.octants
+        if changes.profiled:
+            folded.profiles.add(key)
+            folded.moods.setdefault(key, [])
+        folded.turns += look(agents[key])
+        folded.rows.update(agents[key].pack_touched())
+    folded.refused = [*decoded.refused, *folded.refused]
+    return folded
+
+
+def _fold_agent(
+    agent: AgentRows, entries: Sequence[Entry], known: Known, decoded: Decoded, refused: list[Refused]
+) -> tuple[AgentRows, Changes]:
+    try:
+        return agent, fold_events(agent, entries, known)
+    except FoldMismatch:
+        raise
+    except Exception:  # noqa: BLE001 - a bug in a fold must not stop the partition; found event by event below
+        return _fold_carefully(agent, entries, known, decoded, refused)
+
+
+_LOGGED: Final = "fold raised"
+
+
+def _fold_carefully(
+    agent: AgentRows, entries: Sequence[Entry], known: Known, decoded: Decoded, refused: list[Refused]
+) -> tuple[AgentRows, Changes]:
+    """Find the events whose fold raises, one by one, and fold the others from the stored rows."""
+    good: list[Entry] = []
+    trial = agent.fresh()
+    for entry in entries:
+        try:
+            fold_events(trial, [entry], known)
+        except Exception as error:  # noqa: BLE001 - this is the event
+            log.exception(_LOGGED, offset=entry.offset)
+            refused.append(Refused(decoded.records[entry.offset], InternalFault(f"{type(error).__name__} in the fold")))
+            trial = agent.fresh()
+            fold_events(trial, good, known)
+        else:
+            good.append(entry)
+    again = agent.fresh()
+    return again, fold_events(again, good, known)

@@ -1,0 +1,170 @@
+"""The Redis store of the Faust table `state`.
+
+Faust hands it the partitions; each becomes an `Ownership`. Writes go through the ownership, a chunk at a time, and not
+through the table's mapping, which only reads: a row set on its own could not be fenced together with its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import structlog
+from faust import current_event
+from faust.stores import STORES
+from faust.stores.base import SerializedStore
+from faust.types import TP
+from redis import Redis as SyncRedis
+
+from moodstream.schemas.changelog import ChangelogLog, Position
+from moodstream.schemas.errors import Fenced
+from moodstream.state.connection import connect
+from moodstream.state.deployment import check_deployment
+from moodstream.state.layout import Layout
+from moodstream.state.ownership import Ownership, Phase
+from moodstream.state.partition import RedisPartition
+from moodstream.state.settings import StateSettings
+
+log = structlog.get_logger(__name__)
+
+_SIDE_BY_SIDE: Final = 4
+"""Partitions that restore at the same time."""
+
+
+def register() -> None:
+    """Tell Faust about stores with a redis:// URL."""
+    for scheme in ("redis", "rediss", "unix"):
+        STORES.aliases[scheme] = "moodstream.state.table:RedisTableStore"
+
+
+class RedisTableStore(SerializedStore):  # type: ignore[misc]
+    """Store of the table: ownerships of partitions by number. `bind` gives it what Faust cannot."""
+
+    def bind(
+        self,
+        settings: StateSettings,
+        changelog: ChangelogLog,
+        worker: str,
+        on_wait: Callable[[str | None], None] = lambda reason: None,
+    ) -> None:
+        """Give the store its settings, its changelog, the worker's name, and who hears why it waits."""
+        self._settings = settings
+        self._changelog = changelog
+        self._worker = worker
+        self._on_wait = on_wait
+        self._owned: dict[int, Ownership] = {}
+        self._redis = connect(settings)
+        self._sync: SyncRedis | None = None
+
+    # -- ownership
+
+    async def on_rebalance(
+        self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
+    ) -> None:
+        """Let go of everything, and note what is assigned now. Quick: no heartbeat is sent meanwhile."""
+        self.close_all()
+        mine = {tp.partition for tp in assigned if tp.topic == self.table.changelog_topic_name}
+        self._owned = {partition: self._ownership(partition) for partition in sorted(mine)}
+
+    async def open(self) -> None:
+        """Claim and restore what is assigned. Raises what an `Ownership.acquire` raises."""
+        await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions)
+        turn = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def acquire(one: Ownership) -> None:
+            async with turn:
+                await one.acquire()
+
+        async with asyncio.TaskGroup() as group:
+            for one in self._owned.values():
+                group.create_task(acquire(one))
+
+    def owned(self, partition: int) -> Ownership:
+        """The ownership of a partition; raises `Fenced` when the worker does not have it."""
+        found = self._owned.get(partition)
+        if found is None:
+            raise Fenced(f"partition {partition} is not assigned to this worker")
+        return found
+
+    def phases(self) -> dict[int, Phase]:
+        """Where each assigned partition stands."""
+        return {partition: one.phase for partition, one in self._owned.items()}
+
+    def position(self, partition: int) -> Position:
+        """Where the state of a partition stands."""
+        return self.owned(partition).position
+
+    def close_all(self) -> None:
+        """Let go of all partitions."""
+        for one in self._owned.values():
+            one.close()
+
+    async def on_stop(self) -> None:
+        """Let go of all partitions and of the connections."""
+        self.close_all()
+        await self._redis.aclose()
+
+    def _ownership(self, partition: int) -> Ownership:
+        layout = Layout(self._settings.prefix, partition)
+        state = RedisPartition(self._redis, layout, self._on_wait)
+        return Ownership(partition, layout, self._changelog, state, self._worker)
+
+    # -- what Faust's recovery asks; it does not read the changelog (streams/recovery.py)
+
+    def persisted_offset(self, tp: TP) -> int | None:
+        """Nothing for Faust to recover."""
+        return None
+
+    def apply_changelog_batch(self, batch: Iterable[Any], to_key: Callable[..., Any], to_value: Callable[..., Any]) -> None:
+        """Refuse: the store restores itself."""
+        raise NotImplementedError("the store restores itself")
+
+    async def backup_partition(self, tp: TP | int, flush: bool = True, purge: bool = False, keep: int = 1) -> None:
+        """Refuse: Redis has its own backups, and the changelog restores all."""
+        raise NotImplementedError("back up Redis itself; the changelog restores what it lost")
+
+    def restore_backup(self, tp: TP | int, latest: bool = True, backup_id: int = 0) -> None:
+        """Refuse, as `backup_partition`."""
+        raise NotImplementedError("restore Redis itself; the changelog restores what it lost")
+
+    # -- the table as a mapping, for reading
+
+    def _place(self, key: bytes) -> tuple[bytes, bytes]:
+        return Layout(self._settings.prefix, current_event().message.partition).place(key)
+
+    def _client(self) -> SyncRedis:
+        if self._sync is None:
+            self._sync = SyncRedis.from_url(self._settings.url, socket_timeout=self._settings.answer_seconds)
+        return self._sync
+
+    def _get(self, key: bytes) -> bytes | None:
+        found = self._client().hget(*self._place(key))  # type: ignore[arg-type]
+        return found if found is None else bytes(found)  # type: ignore[arg-type]
+
+    def _contains(self, key: bytes) -> bool:
+        return self._get(key) is not None
+
+    def _set(self, key: bytes, value: bytes | None) -> None:
+        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+
+    def _del(self, key: bytes) -> None:
+        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+
+    def _clear(self) -> None:
+        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+
+    def _iteritems(self) -> Iterator[tuple[bytes, bytes]]:
+        raise NotImplementedError("iterate with moodstream.state.reader")
+
+    def _iterkeys(self) -> Iterator[bytes]:
+        return (key for key, _ in self._iteritems())
+
+    def _itervalues(self) -> Iterator[bytes]:
+        return (value for _, value in self._iteritems())
+
+    def _size(self) -> int:
+        return sum(1 for _ in self._iteritems())
+
+    def reset_state(self) -> None:
+        """Keep everything: the state is the point."""

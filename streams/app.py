@@ -1,0 +1,76 @@
+"""The Faust app: one input topic in chunks, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import faust
+from faust.transport.drivers import TRANSPORTS
+
+from moodstream.schemas.changelog import Position
+from moodstream.streams.faust_names import check_names
+from moodstream.streams.names import TABLE
+from moodstream.streams.settings import StreamSettings
+from moodstream.streams.transport import SCHEME, ChunkSchema
+
+_HEARTBEAT_SHARE = 6
+"""Heartbeats per session timeout."""
+
+
+class MoodApp(faust.App):  # type: ignore[misc]
+    """Faust's app; knows where the state stands, so that the sources start there, and tells why it crashed."""
+
+    source_position: Callable[[int], Position]
+    """Position of a partition of the state: set by whoever makes the table."""
+    on_crash: Callable[[BaseException], None] | None = None
+
+    async def crash(self, reason: BaseException) -> None:
+        """Stop the worker for this reason."""
+        if self.on_crash is not None:
+            self.on_crash(reason)
+        await super().crash(reason)
+
+
+def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:
+    """Make the app. `store` is the URL of the table's store, whose scheme must be registered with Faust.
+
+    Raises `InvalidSettings` when the installed Faust is not the one that is known to work.
+    """
+    check_names()
+    TRANSPORTS.aliases[SCHEME] = "moodstream.streams.transport:Transport"
+    app = MoodApp(
+        settings.app_id,
+        broker=f"{SCHEME}://" + f";{SCHEME}://".join(settings.servers),
+        store=store,
+        datadir=datadir,
+        topic_partitions=settings.partitions,
+        topic_replication_factor=settings.replication,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        table_standby_replicas=0,
+        recovery_consistency_check=False,
+        stream_wait_empty=True,
+        stream_buffer_maxsize=2 * settings.partitions,
+        consumer_auto_offset_reset="earliest",
+        broker_commit_interval=settings.commit_seconds,
+        broker_session_timeout=settings.session_seconds,
+        broker_heartbeat_interval=settings.session_seconds / _HEARTBEAT_SHARE,
+        broker_rebalance_timeout=settings.rebalance_seconds,
+        broker_max_poll_records=settings.partitions * settings.chunk,
+        web_enabled=False,
+        TableManager="moodstream.streams.recovery:StateTableManager",
+    )
+    app.conf.chunk = settings.chunk
+    app.conf.fetch_wait_ms = settings.fetch_wait_ms
+    return app
+
+
+def events_topic(app: MoodApp, settings: StreamSettings) -> Any:  # noqa: ANN401 - Faust's types
+    """The input topic, delivered in chunks."""
+    return app.topic(settings.topics.events, schema=ChunkSchema(), partitions=settings.partitions)
+
+
+def state_table(app: MoodApp, settings: StreamSettings) -> Any:  # noqa: ANN401 - Faust's types
+    """The one table."""
+    return app.Table(TABLE, key_type=bytes, value_type=bytes, partitions=settings.partitions)

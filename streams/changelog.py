@@ -1,0 +1,139 @@
+"""The changelog on Kafka: append in batches, read by position."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from moodstream.schemas.changelog import (
+    INCARNATION_PREFIX,
+    TOKEN_HEADER,
+    LogRecord,
+    Replay,
+    Span,
+    apply_commits,
+)
+from moodstream.schemas.errors import StateLost
+from moodstream.streams.sending import Message, send_batches
+
+if TYPE_CHECKING:
+    from moodstream.streams.settings import StreamSettings
+
+_FETCH_BYTES = 4 << 20
+_FETCH_WAIT_MS = 50
+_READ_RECORDS = 10_000
+_IDLE_SECONDS = 30.0
+"""A read that gets nothing for this long gives up: the log does not reach as far as it should."""
+
+
+class KafkaChangelog:
+    """The changelog topic of a deployment, for writers (with a producer) and readers."""
+
+    def __init__(self, settings: StreamSettings, producer: AIOKafkaProducer | None = None) -> None:
+        self._settings = settings
+        self._producer = producer
+        self.topic = settings.topics.changelog
+
+    async def append(self, partition: int, token: bytes, records: Sequence[tuple[bytes, bytes | None]]) -> list[Span]:
+        """Append in order, in batches as large as the producer allows; return when the broker has all of them."""
+        assert self._producer is not None  # noqa: S101 - a reader has none and never appends
+        headers = [(TOKEN_HEADER, token)]
+        messages = [Message(key, value, headers) for key, value in records]
+        return await send_batches(self._producer, self.topic, partition, messages)
+
+    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[LogRecord]]:
+        """Give the records from `start` up to, not including, `end`; compacted offsets are skipped over."""
+        async for records in read_records(self._settings, self.topic, partition, start, end):
+            yield [_log_record(record) for record in records]
+
+    async def incarnation(self, partition: int) -> bytes | None:
+        """Name of this log: its first record, which compaction keeps. None for an empty log.
+
+        Raises `StateLost` where the log begins with something else: it was not made by moodstream, or lost its head.
+        """
+        async for records in read_records(self._settings, self.topic, partition, 0):
+            key = records[0].key or b""
+            if not key.startswith(INCARNATION_PREFIX):
+                raise StateLost(
+                    f"{self.topic}-{partition} does not begin with the name of its log", partition=partition
+                )
+            return bytes(key[len(INCARNATION_PREFIX) :])
+        return None
+
+
+def _log_record(record: ConsumerRecord) -> LogRecord:
+    token = next((value for name, value in record.headers if name == TOKEN_HEADER), b"")
+    return LogRecord(record.offset, record.key or b"", record.value, token)
+
+
+async def read_records(
+    settings: StreamSettings, topic: str, partition: int, start: int, end: int | None = None
+) -> AsyncIterator[list[ConsumerRecord]]:
+    """Read one partition from `start` up to the position `end` (None: as far as the log reaches now).
+
+    Stops on the position, not on a record's offset, so that compaction and control records do not matter.
+    """
+    at = TopicPartition(topic, partition)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.servers,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=_FETCH_BYTES,
+        fetch_max_wait_ms=_FETCH_WAIT_MS,
+    )
+    await consumer.start()
+    try:
+        consumer.assign([at])
+        first, last = await log_bounds(consumer, at)
+        position = max(start, first)
+        consumer.seek(at, position)
+        stop = last if end is None else end
+        async for records in _read_until(consumer, at, position, stop, known_end=last):
+            yield records
+    finally:
+        await consumer.stop()
+
+
+async def _read_until(
+    consumer: AIOKafkaConsumer, at: TopicPartition, position: int, stop: int, known_end: int
+) -> AsyncIterator[list[ConsumerRecord]]:
+    idle = 0.0
+    while position < min(stop, max(known_end, consumer.highwater(at) or 0)):
+        got = await consumer.getmany(at, timeout_ms=500, max_records=_READ_RECORDS)
+        records = [record for record in got.get(at, ()) if record.offset < stop]
+        if records:
+            idle = 0.0
+            yield records
+        new = await consumer.position(at)
+        idle = idle + 0.5 if new == position else 0.0
+        if idle >= _IDLE_SECONDS:
+            break
+        position = new
+
+
+async def log_bounds(consumer: AIOKafkaConsumer, at: TopicPartition) -> tuple[int, int]:
+    """First offset of a partition and the offset behind its last record.
+
+    The embedded broker answers ListOffsets(latest) with the base of the last batch + 1; a fetch there tells the truth.
+    """
+    first: int = (await consumer.beginning_offsets([at]))[at]
+    last: int = (await consumer.end_offsets([at]))[at]
+    if last > first:
+        consumer.seek(at, last - 1)
+        for _ in range(20):
+            if consumer.highwater(at) is not None:
+                break
+            await consumer.getmany(at, timeout_ms=100, max_records=1)
+        last = max(last, consumer.highwater(at) or 0)
+    return first, last
+
+
+async def read_changelog(settings: StreamSettings, partition: int) -> dict[bytes, bytes]:
+    """Give the rows of a partition that a restore from nothing would give now."""
+    changelog, replay, rows = KafkaChangelog(settings), Replay(), dict[bytes, bytes]()
+    async for records in read_records(settings, changelog.topic, partition, 0):
+        apply_commits(replay.feed(_log_record(record) for record in records), rows)
+    return rows

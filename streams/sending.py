@@ -1,0 +1,62 @@
+"""Records to one partition, in few large batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaProducer
+
+from moodstream.schemas.changelog import Span
+from moodstream.streams.broker import connected, is_idempotent, reported
+from moodstream.streams.settings import StreamSettings
+
+_MEBIBYTE = 1 << 20
+
+Headers = Sequence[tuple[str, bytes]]
+
+
+class Message(NamedTuple):
+    """One record to send."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+async def open_producer(settings: StreamSettings) -> AIOKafkaProducer:
+    """Start the worker's producer: acks from all replicas, idempotent where the broker can.
+
+    Raises `BrokerUnavailable` within `connect_seconds`.
+    """
+    async with connected(settings) as admin, reported(settings):
+        idempotent = await is_idempotent(admin)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=settings.servers,
+        acks="all",
+        enable_idempotence=idempotent,
+        linger_ms=0,  # batches are made by hand
+        max_batch_size=settings.max_batch_bytes,
+        max_request_size=max(settings.max_batch_bytes, _MEBIBYTE),
+        request_timeout_ms=int(settings.request_seconds * 1000),
+    )
+    async with reported(settings):
+        await producer.start()
+    return producer
+
+
+async def send_batches(
+    producer: AIOKafkaProducer, topic: str, partition: int, messages: Sequence[Message]
+) -> list[Span]:
+    """Send to one partition, in order, and wait for the broker. Gives where each batch came to lie."""
+    pending: list[tuple[asyncio.Future[object], int]] = []
+    batch = producer.create_batch()
+    for key, value, headers in messages:
+        if batch.append(key=key, value=value, timestamp=None, headers=headers) is None:
+            pending.append((await producer.send_batch(batch, topic, partition=partition), batch.record_count()))
+            batch = producer.create_batch()
+            batch.append(key=key, value=value, timestamp=None, headers=headers)
+    if batch.record_count():
+        pending.append((await producer.send_batch(batch, topic, partition=partition), batch.record_count()))
+    return [Span((await sent).offset, count) for sent, count in pending]  # type: ignore[attr-defined]

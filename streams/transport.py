@@ -1,0 +1,258 @@
+"""Faust's Kafka transport, delivering a chunk of records of one partition as one event.
+
+What Faust does record by record (tasks, queues, acks: about 60 µs each) is paid once a chunk. Delivery also becomes
+stricter than Faust's: chunks carry the positions that they span, what was dropped blocks its partition until the next seek, nothing
+is delivered between a seek and the resumption of the flow, and positions are committed only as the longest prefix of
+chunks that the fold has confirmed. docs/architecture.md lists the private names of Faust in use here; `faust_names` checks
+them at start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import faust
+from aiokafka.structs import ConsumerRecord
+from faust.transport.consumer import ensure_TP
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+from faust.types.tuples import ConsumerMessage
+
+from moodstream.schemas.errors import SourceGap
+
+SCHEME = "moodstream"
+"""Scheme of the broker URL that selects this transport."""
+
+_POLL_SECONDS = 0.25
+_REVOKE_SECONDS = 5.0
+"""How long a rebalance or a shutdown waits for the chunk in hand: a chunk that is cut off is read again."""
+
+
+class Chunk(NamedTuple):
+    """Records of one partition, in order, and the positions that they span: all offsets from start up to end."""
+
+    partition: int
+    start: int
+    end: int
+    records: list[ConsumerRecord]
+
+
+class ChunkMessage(ConsumerMessage):  # type: ignore[misc]
+    """A chunk as Faust's message: its offset is that of the last record."""
+
+    def __init__(self, tp: TP, chunk: Chunk, generation_id: int) -> None:
+        last = chunk.records[-1]
+        super().__init__(
+            tp.topic,
+            tp.partition,
+            last.offset,
+            last.timestamp / 1000.0,
+            last.timestamp_type,
+            None,
+            None,
+            chunk,
+            None,
+            0,
+            0,
+            tp,
+            generation_id=generation_id,
+        )
+
+
+class ChunkSchema(faust.Schema):  # type: ignore[misc]
+    """Marks a topic whose events are chunks, and passes them on as they are."""
+
+    def compile(self, app: Any, **_: object) -> Any:  # noqa: ANN401 - Faust's types
+        """Give the decoder of Faust's conductor."""
+
+        async def decode(message: Any, **_: object) -> Any:  # noqa: ANN401 - Faust's types
+            return app.create_event(None, message.value, None, message)
+
+        return decode
+
+
+class ChunkThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
+    """The consumer's thread, with a fetch that does not wait 1.5 s for the rare record."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:  # noqa: ANN401 - Faust's types
+        consumer = super()._create_worker_consumer(transport)
+        consumer._fetch_max_wait_ms = self.app.conf.fetch_wait_ms
+        return consumer
+
+
+class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
+    """Delivers chunks; see the module's text."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._delivered: dict[TP, deque[int]] = defaultdict(deque)
+        self._next: dict[TP, int] = {}
+        self._seeks = 0
+        self._held = True
+        self._polling = asyncio.Lock()
+        super().__init__(*args, **kwargs)
+
+    def _new_consumer_thread(self) -> ChunkThread:
+        return ChunkThread(self, loop=self.loop, beacon=self.beacon)
+
+    # -- delivery
+
+    async def _drain_messages(self, fetcher: Any) -> None:  # noqa: ANN401 - Faust's types
+        """Faust's reading loop, replaced."""
+        try:
+            while not (self._stopped.is_set() or fetcher._stopped.is_set()):
+                if self._held or not self.flow_active:
+                    await asyncio.sleep(0.005)
+                else:
+                    await self._deliver_next()
+        except (asyncio.CancelledError, *self.consumer_stopped_errors):
+            if not self.transport.app.should_stop:
+                raise
+        except SourceGap as gap:
+            await self.app.crash(gap)
+
+    async def _deliver_next(self) -> None:
+        seeks, generation = self._seeks, self.app.consumer_generation_id
+        async with self._polling:
+            records, _ = await self._wait_next_records(_POLL_SECONDS)
+        await self._check_gaps(records or {})
+        if seeks != self._seeks:
+            return  # fetched before the seek: will come again
+        for tp, chunk in self._chunks(records or {}):
+            if not await self._deliver(tp, chunk, seeks, generation):
+                # What is dropped here must be read again, so nothing more before the next seek.
+                self._held = self._held or seeks == self._seeks
+                return
+        await asyncio.sleep(0)
+
+    async def _check_gaps(self, records: Mapping[Any, list[ConsumerRecord]]) -> None:
+        """Offsets may be missing in a log (control records), but not because it was cut before we had read it."""
+        for key, found in records.items():
+            tp = ensure_TP(key)
+            expected = self._next.get(tp)
+            if expected is not None and found[0].offset > expected:
+                beginning = (await self.earliest_offsets(tp)).get(tp) or 0
+                if beginning > expected:
+                    raise source_gap(tp, expected, beginning)
+
+    def _chunks(self, records: Mapping[Any, list[ConsumerRecord]]) -> list[tuple[TP, Chunk]]:
+        """Cut what was fetched into chunks, round robin over the partitions."""
+        size = self.app.conf.chunk
+        cut = [
+            [(ensure_TP(key), self._chunk(ensure_TP(key), found[i : i + size])) for i in range(0, len(found), size)]
+            for key, found in records.items()
+            if ensure_TP(key) in self._next
+        ]
+        return [one[i] for i in range(max(map(len, cut), default=0)) for one in cut if i < len(one)]
+
+    def _chunk(self, tp: TP, records: list[ConsumerRecord]) -> Chunk:
+        start, end = self._next[tp], records[-1].offset + 1
+        self._next[tp] = end
+        return Chunk(tp.partition, start, end, records)
+
+    async def _deliver(self, tp: TP, chunk: Chunk, seeks: int, generation: int) -> bool:
+        """Hand a chunk to the stream; False when a rebalance or a seek came in between."""
+        if self._held or seeks != self._seeks or not self.flow_active or generation != self.app.consumer_generation_id:
+            return False
+        message = ChunkMessage(tp, chunk, generation)
+        self._delivered[tp].append(message.offset)
+        handing = asyncio.ensure_future(self.callback(message))
+        suspended = asyncio.ensure_future(self.suspend_flow.wait())
+        await asyncio.wait((handing, suspended), return_when=asyncio.FIRST_COMPLETED)
+        suspended.cancel()
+        if not handing.done():
+            handing.cancel()
+            return False
+        handing.result()
+        return True
+
+    # -- seeks
+
+    async def perform_seek(self) -> None:
+        """Go to where the state stands, or to the last position whose outputs are out, whichever is earlier.
+
+        Waits for a fetch under way: records that it took from the client before the seek are dropped with it, and none
+        that come after the seek are.
+        """
+        self._held = True
+        self._seeks += 1
+        async with self._polling:
+            self._delivered.clear()
+            self._next.clear()
+            for tp in self._sources():
+                await self._seek_source(tp)
+
+    async def _seek_source(self, tp: TP) -> None:
+        position = self.app.source_position(tp.partition)
+        committed = await self._committed(tp)
+        start = min(position.source, max(committed, position.announced))
+        beginning = (await self.earliest_offsets(tp)).get(tp) or 0
+        if position.source and beginning > position.source:
+            raise source_gap(tp, position.source, beginning)
+        start = max(start, beginning)
+        await self._seek(tp, start)
+        self._next[tp] = start
+        self._read_offset[tp] = start or None
+        self._committed_offset[tp] = committed or None
+
+    async def _committed(self, tp: TP) -> int:
+        thread = self._thread
+        found: int | None = await thread.call_thread(thread._ensure_consumer().committed, driver.ensure_aiokafka_TP(tp))
+        return found if found is not None and found > 0 else 0
+
+    def _sources(self) -> list[TP]:
+        return [tp for tp in map(ensure_TP, self.assignment()) if not self._is_changelog_tp(tp)]
+
+    def resume_flow(self) -> None:
+        """Deliver again: recovery is over and the seek has been made."""
+        super().resume_flow()
+        self._held = not self._next
+
+    # -- commits
+
+    def _new_offset(self, tp: TP) -> int | None:
+        """Commit position: behind the longest prefix of delivered chunks that are acknowledged."""
+        acked, pending = self._acked_index[tp], self._delivered[tp]
+        position = None
+        while pending and pending[0] in acked:
+            last = pending.popleft()
+            acked.discard(last)
+            position = last + 1
+        if position is not None:
+            self._acked[tp][:] = [offset for offset in self._acked[tp] if offset in acked]
+        return position
+
+    async def on_partitions_revoked(self, revoked: Iterable[TP]) -> None:
+        """Commit before Faust forgets what was acknowledged."""
+        try:
+            await asyncio.wait_for(self.commit(), _REVOKE_SECONDS)
+        except Exception as error:  # noqa: BLE001 - the records are read again, which is harmless
+            self.log.warning("could not commit before the rebalance: %r", error)
+        await super().on_partitions_revoked(set(revoked))
+
+    async def wait_empty(self) -> None:
+        """Wait for the chunks in hand, but not for ever: with Redis or the broker away they never end."""
+        try:
+            await asyncio.wait_for(super().wait_empty(), _REVOKE_SECONDS)
+        except TimeoutError:
+            self.log.warning("chunks cut off: they will be read again")
+            self._unacked_messages.clear()
+
+
+def source_gap(tp: TP, expected: int, beginning: int) -> SourceGap:
+    """Records were deleted before they were read."""
+    return SourceGap(
+        f"{tp.topic}-{tp.partition} begins at {beginning}, but the state goes on at {expected}: "
+        f"{beginning - expected} records were deleted before they were read",
+        partition=tp.partition,
+        expected=expected,
+        beginning=beginning,
+    )
+
+
+class Transport(driver.Transport):  # type: ignore[misc]
+    """Faust's aiokafka transport with the consumer of chunks."""
+
+    Consumer = ChunkConsumer
