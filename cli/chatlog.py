@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from moodstream.cli.lines import numbered_lines
 from moodstream.schemas.errors import BadFile
 from moodstream.schemas.fields import Id, Instant
-
-_GZIP = b"\x1f\x8b"
 
 
 class Message(BaseModel):
@@ -49,29 +43,6 @@ def read_messages(path: Path, limit: int | None = None) -> list[tuple[int, Messa
     if not found:
         raise BadFile(1, "the file has no messages")
     return found
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Give the lines of a file, unpacked where it is gzip, numbered from 1."""
-    number = 0
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, 1):
-                yield number, line
-    except (EOFError, OSError, zlib.error) as error:
-        raise BadFile(number + 1, f"cannot be read: {error}") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[Any]]:
-    with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP
-        raw.seek(0)
-        if not packed:
-            yield raw
-            return
-        with gzip.open(raw) as unpacked:
-            yield unpacked
 
 
 def _message(number: int, line: bytes) -> Message:

@@ -22,6 +22,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from moodstream.agents.settings import WorkerSettings
+from moodstream.agents.settings import WorkerSettings
 from moodstream.query.settings import QuerySettings
 from moodstream.schemas.errors import InvalidSettings
 from moodstream.state.settings import StateSettings
@@ -35,8 +37,6 @@ LOOPBACK = "127.0.0.1"
 BROKER_PORT = 9092
 REDIS_PORT = 6379
 HTTP_PORT = 8085
-
-Port = Field(ge=1, le=65_535)
 
 
 class UpSettings(BaseModel):
@@ -59,9 +59,10 @@ class Settings(BaseSettings):
 
     streams: StreamSettings = Field(default_factory=StreamSettings)
     state: StateSettings = Field(default_factory=StateSettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
     query: QuerySettings = Field(default_factory=QuerySettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
     up: UpSettings = Field(default_factory=UpSettings)
-    url: str = Field(f"http://{LOOPBACK}:{HTTP_PORT}", description="where the query service is asked")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
 
     @classmethod

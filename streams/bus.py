@@ -114,14 +114,15 @@ class Bus:
 
     async def post(self, record: Record) -> asyncio.Future[Any]:
         """Queue one record as soon as there is room for it; the future is done when the broker has answered."""
-        if not self._flight.try_enter(record.size):
-            await self._room(record.size)
+        size = record.size
+        if not self._flight.try_enter(size):
+            await self._room(size)
         try:
             posted = await self._sender.post(record)
         except BaseException:
-            self._flight.leave(record.size)
+            self._flight.leave(size)
             raise
-        posted.add_done_callback(lambda future: self._landed(future, record.size))
+        posted.add_done_callback(lambda future: self._landed(future, size))
         return posted
 
     async def _room(self, size: int) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from moodstream.schemas.codec import encode, parse
-from moodstream.schemas.errors import MoodstreamError
-from moodstream.schemas.events import InputEvent
+from moodstream.schemas.codec import check_future, encode, parse
+from moodstream.schemas.errors import MoodstreamError, UnknownType
+from moodstream.schemas.events import INPUT_TYPES, InputEvent
 from moodstream.schemas.identity import partition_of
-from moodstream.schemas.limits import Limits, check_event_bytes
+from moodstream.schemas.limits import DEFAULT_LIMITS, Limits
 from moodstream.streams.report import Failure
 from moodstream.streams.sender import Record
 
@@ -31,12 +32,18 @@ class Checked:
 def check(event: Fireable, partitions: int, limits: Limits) -> Checked:
     """Check and encode one event.
 
-    Raises `InvalidEvent`, `UnknownType` or `EventTooLarge`.
+    Raises `InvalidEvent`, `UnknownType`, `FutureEvent` or `EventTooLarge`.
     """
-    known = parse(dict(event)) if isinstance(event, Mapping) else event
-    wire = encode(known)
-    check_event_bytes(len(wire.value), limits)
-    return Checked(known.event_id, Record(partition_of(wire.key, partitions), wire.key, wire.value, wire.headers))
+    known = parse(event, limits=limits) if isinstance(event, Mapping) else event
+    if known.type_name not in INPUT_TYPES:
+        raise UnknownType(f"{known.type_name} is made by moodstream, never sent to it")
+    now_ms = time.time_ns() // 1_000_000
+    check_future(known, now_ms, limits)
+    wire = encode(known, limits=limits)
+    if limits is not DEFAULT_LIMITS:  # the event was made under others
+        parse(wire.value, limits=limits)
+    partition = partition_of(wire.key, partitions)
+    return Checked(known.event_id, Record(partition, wire.key, wire.value, wire.headers, now_ms))
 
 
 def check_all(

@@ -21,12 +21,13 @@ _MEBIBYTE = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One encoded event and the partition that its key belongs to."""
+    """One encoded event, the partition that its key belongs to, and the record's own time (ms since 1970)."""
 
     partition: int
     key: bytes
     value: bytes
     headers: Sequence[tuple[str, bytes]]
+    timestamp_ms: int
 
     @property
     def size(self) -> int:
@@ -113,9 +114,13 @@ class KafkaSender:
         return self._producer
 
     async def _send(self, producer: AIOKafkaProducer, record: Record) -> asyncio.Future[Any]:
-        topic, headers = self.topic, record.headers
         posted: asyncio.Future[Any] = await producer.send(
-            topic, record.value, key=record.key, partition=record.partition, headers=headers
+            self.topic,
+            record.value,
+            key=record.key,
+            partition=record.partition,
+            timestamp_ms=record.timestamp_ms,
+            headers=record.headers,
         )
         return posted
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from moodstream.schemas.limits import Limits
+from moodstream.schemas.limits import DEFAULT_LIMITS, Limits
 from moodstream.streams.names import TopicNames
 
 KEEP_FOREVER = -1
@@ -35,7 +35,7 @@ class StreamSettings(BaseModel):
     output_retention_ms: Retention = Field(7 * 24 * 3_600_000, description="how long mood and trend notices are kept")
     dead_retention_ms: Retention = Field(30 * 24 * 3_600_000, description="how long dead letters are kept")
 
-    limits: Limits = Field(default_factory=Limits, description="how large an event may be")
+    limits: Limits = Field(DEFAULT_LIMITS, description="how large an event may be")
 
     connect_seconds: float = Field(8.0, gt=0, le=60, description="how long to wait for a broker at start")
     request_seconds: float = Field(30.0, gt=0, le=600, description="how long one write may take before it is given up")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -36,6 +36,13 @@ class TopicStatus:
     partitions: int
     replication: int
     created: bool = False
+
+
+class Fault(NamedTuple):
+    """What is wrong with a topic, and what to do about it."""
+
+    text: str
+    cure: str
 
 
 def specs(settings: StreamSettings) -> tuple[TopicSpec, ...]:
@@ -128,7 +135,8 @@ async def _verify(
     configs = await _configs(admin, [spec.name for spec in wanted])
     faults = [fault for spec in wanted for fault in _faults(spec, found[spec.name], configs[spec.name])]
     if faults:
-        raise TopicMismatch("; ".join(faults), faults=faults)
+        texts, cures = [fault.text for fault in faults], dict.fromkeys(fault.cure for fault in faults)
+        raise TopicMismatch("; ".join(texts), hint="; ".join(cures), faults=texts)
     return tuple(found[spec.name] for spec in wanted)
 
 
@@ -144,7 +152,7 @@ async def _configs(admin: AIOKafkaAdminClient, names: list[str]) -> dict[str, di
     return configs
 
 
-def _faults(spec: TopicSpec, topic: Topic, config: Mapping[str, str]) -> list[str]:
+def _faults(spec: TopicSpec, topic: Topic, config: Mapping[str, str]) -> list[Fault]:
     """Say what is wrong with one topic, and what to do about each."""
     checks = (
         _count_fault(spec, topic),
@@ -155,39 +163,42 @@ def _faults(spec: TopicSpec, topic: Topic, config: Mapping[str, str]) -> list[st
     return [fault for fault in checks if fault]
 
 
-def _count_fault(spec: TopicSpec, topic: Topic) -> str | None:
+def _count_fault(spec: TopicSpec, topic: Topic) -> Fault | None:
     if topic.partitions == spec.partitions:
         return None
-    return (
-        f"{spec.name} has {topic.partitions} partitions, the settings say {spec.partitions}: set "
-        f"MOODSTREAM_STREAMS__PARTITIONS={topic.partitions}, or take a new prefix and publish the log again "
-        "(the count of a deployment never changes)"
+    return Fault(
+        f"{spec.name} has {topic.partitions} partitions, the settings say {spec.partitions}",
+        f"Set MOODSTREAM_STREAMS__PARTITIONS={topic.partitions}, or take a new prefix and publish the log again: "
+        "the partition count of a deployment never changes",
     )
 
 
-def _replica_fault(spec: TopicSpec, topic: Topic) -> str | None:
+def _replica_fault(spec: TopicSpec, topic: Topic) -> Fault | None:
     if topic.replication >= spec.replication:
         return None
-    return (
-        f"{spec.name} has {topic.replication} replicas, the settings ask for {spec.replication}: raise it with "
-        "kafka-reassign-partitions, or lower MOODSTREAM_STREAMS__REPLICATION"
+    return Fault(
+        f"{spec.name} has {topic.replication} replicas, the settings ask for {spec.replication}",
+        "Raise it with kafka-reassign-partitions, or lower MOODSTREAM_STREAMS__REPLICATION",
     )
 
 
-def _policy_fault(spec: TopicSpec, config: Mapping[str, str]) -> str | None:
+def _policy_fault(spec: TopicSpec, config: Mapping[str, str]) -> Fault | None:
     wanted = spec.config["cleanup.policy"]
     actual = config.get("cleanup.policy", wanted)
     if actual == wanted:
         return None
-    return f"{spec.name} has cleanup.policy={actual}, it must be {wanted}: change it with kafka-configs --alter"
+    return Fault(
+        f"{spec.name} has cleanup.policy={actual}",
+        f"Set it with kafka-configs --alter --topic {spec.name} --add-config cleanup.policy={wanted}",
+    )
 
 
-def _insync_fault(spec: TopicSpec, config: Mapping[str, str]) -> str | None:
+def _insync_fault(spec: TopicSpec, config: Mapping[str, str]) -> Fault | None:
     wanted = spec.config["min.insync.replicas"]
     actual = config.get("min.insync.replicas", wanted)
     if int(actual) >= int(wanted):
         return None
-    return (
-        f"{spec.name} has min.insync.replicas={actual}, the settings ask for {wanted}: "
-        "change it with kafka-configs --alter"
+    return Fault(
+        f"{spec.name} has min.insync.replicas={actual}, the settings ask for {wanted}",
+        f"Set it with kafka-configs --alter --topic {spec.name} --add-config min.insync.replicas={wanted}",
     )

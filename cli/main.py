@@ -1,0 +1,60 @@
+"""The command `moodstream`: every command in one app, every error with a code and a next step."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from moodstream.cli import audit, publish, reads, replay, serve, topics, up, worker
+from moodstream.cli.output import write_error
+from moodstream.cli.settings import CONFIG_VARIABLE
+from moodstream.schemas.errors import MoodstreamError
+
+ERROR = 2
+"""Exit code of every error; `audit` has codes of its own for its findings."""
+
+app = typer.Typer(
+    name="moodstream",
+    help="Moods and engagement trends of AI agents as durable state.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def start(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="TOML file to read instead of ./moodstream.toml.")
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+) -> None:
+    """Moods and engagement trends of AI agents as durable state."""
+    if version:
+        from moodstream import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if config:
+        # In the environment, so that the processes which `up` starts read the same file.
+        os.environ[CONFIG_VARIABLE] = str(config.absolute())
+
+
+for module in (up, worker, serve, topics, publish, replay, reads, audit):
+    module.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit: 0, or 2 for an error, written on standard error."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        app(args=given, prog_name="moodstream")
+    except MoodstreamError as error:
+        write_error(error, as_json="--json" in given)
+        sys.exit(ERROR)
+    sys.exit(0)

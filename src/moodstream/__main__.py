@@ -1,0 +1,5 @@
+"""`python -m moodstream` is the command `moodstream`."""
+
+from moodstream.cli.main import main
+
+main()
