@@ -23,7 +23,6 @@ from pydantic_settings import (
 )
 
 from moodstream.agents.settings import WorkerSettings
-from moodstream.agents.settings import WorkerSettings
 from moodstream.query.settings import QuerySettings
 from moodstream.schemas.errors import InvalidSettings
 from moodstream.state.settings import StateSettings
@@ -61,7 +60,6 @@ class Settings(BaseSettings):
     state: StateSettings = Field(default_factory=StateSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     query: QuerySettings = Field(default_factory=QuerySettings)
-    worker: WorkerSettings = Field(default_factory=WorkerSettings)
     up: UpSettings = Field(default_factory=UpSettings)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
 
