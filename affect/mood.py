@@ -133,5 +133,5 @@ def _fold_late(row: MoodRow, base: Base, signal: Signal, dynamics: Dynamics) -> 
     row.base = base._replace(x=limit((x[0] + left[0], x[1] + left[1], x[2] + left[2]), dynamics))
     row.head = None
     late = row.late or Late(0, signal.t, base.t)
-    row.late = Late(late.signals + 1, min(late.since, signal.t), max(late.until, base.t))
+    row.late = Late(late.count + 1, min(late.since, signal.t), max(late.until, base.t))
     return Shift(signal.t, signal.id, limit(signal.delta, dynamics), approximate=True)

@@ -30,10 +30,11 @@ class Base(NamedTuple):
     id: bytes
 
 
-class Late(NamedTuple):
-    """How many signals came after the base had passed them, and the span of time in which they matter."""
+@dataclass(frozen=True, slots=True)
+class Late:
+    """How many signals came after the base had passed them, and the span of time (ms) in which they matter."""
 
-    signals: int
+    count: int
     since: int
     until: int
 
@@ -104,7 +105,7 @@ class MoodRow:
         parts = [
             bytes((_HAS_BASE * (base is not None) | _HAS_LATE * (late is not None),)),
             b"" if base is None else _BASE.pack(*base.x, base.t, base.id),
-            b"" if late is None else _LATE.pack(*late),
+            b"" if late is None else _LATE.pack(late.count, late.since, late.until),
             len(cause).to_bytes(2, "big"),
             cause,
             _NEWEST.pack(newest, self.newest_id, len(self.kept)),

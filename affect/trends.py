@@ -90,6 +90,11 @@ class TrendRow:
         read = _FLOATS[1].unpack_from
         return [(t, read(b, _VALUES_AT + 4 * len(_BITS[b[_MASK_AT] & below]))[0]) for t, b in standing[-_KEPT:]]
 
+    def newest(self, signal: str) -> int | None:
+        """Return the time in ms of the newest report with this signal, None if there is none."""
+        mask = 1 << SIGNALS.index(signal)
+        return max((t for t, tail in self._reports() if tail[_MASK_AT] & mask), default=None)
+
     def _reports(self) -> Iterator[Report]:
         return chain.from_iterable(self.turns.values())
 
