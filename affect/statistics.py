@@ -40,7 +40,7 @@ INSUFFICIENT, STABLE, IMPROVING, DECLINING = "insufficient", "stable", "improvin
 _WINDOW_HALF_LIVES = 4
 _MS_PER_HOUR = 3_600_000.0
 _LABEL_P = 0.05
-_NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_OUT = 0.002, 0.001, 0.2
+NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_OUT = 0.002, 0.001, 0.2
 _SPARSE_HOURS = 24.0
 _ACCELERATION_MINIMUM = 20
 _LARGEST_EXPONENT = 709.78  # e to this is still a float
@@ -128,7 +128,7 @@ def notice_step(previous: str, now: TrendSummary) -> str:
         return STABLE
     heading = _heading(now.slope_per_hour, now.sign)
     sparse = now.median_gap_hours is not None and now.median_gap_hours > _SPARSE_HOURS
-    enters = now.p < (_NOTICE_IN_SPARSE if sparse else _NOTICE_IN)
+    enters = now.p < (_NOTICE_IN_SPARSE if sparse else NOTICE_IN)
     keeps = heading == previous and now.p <= _NOTICE_OUT
     return heading if enters or keeps else STABLE
 

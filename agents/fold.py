@@ -116,9 +116,7 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
     _accept(agent, entry, changes)
 
 
-def _move(
-    agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cause: str, changes: Changes
-) -> None:
+def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cause: str, changes: Changes) -> None:
     signal = Signal(entry.us // _US_PER_MS, entry.ident, delta)
     _put_shifts(agent, entry, shift(agent.mood, signal, agent.profile.dynamics, cause), changes)
     agent.touched[MOOD] = entry.offset

@@ -1,17 +1,17 @@
 """Notices of trends: when a direction is entered or left, or a step is seen (contract §5, `TrendChanged`).
 
 A notice has stricter thresholds than the label of a query, and remembers what it announced last, so that a trend is
-announced once. It depends on when somebody looked, so it lies outside the folded state; its row only keeps a restart from
-announcing everything again.
+announced once. It depends on when somebody looked, so it lies outside the folded state; its row only keeps a restart
+from announcing everything again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from moodstream.affect.statistics import TrendSummary, notice_step, summary
+from moodstream.affect.statistics import TrendSummary, summary
 from moodstream.affect.trends import SIGNALS, SIGNS, TrendRow
 from moodstream.agents.agent_rows import AgentRows, is_pair
 from moodstream.schemas.codec import encode
@@ -23,7 +23,10 @@ from moodstream.streams.sending import Message
 
 _LEAST: Final = 10
 """Observations below which no direction can be told."""
-_REST: Final = "stable"
+_STEPS_APART: Final = 8
+"""Turns between two steps: the change-point test wants as many on each side."""
+_HOUR_MS: Final = 3_600_000.0
+_NOTHING: Final[Mapping[str, Any]] = {"direction": STABLE, "step": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,15 @@ class Turn:
         return Message(wire.key, wire.value, wire.headers)
 
 
-def look(agent: AgentRows) -> list[Turn]:
-    """Look at the trend rows that a chunk has changed; note and give what has turned."""
-    turns = []
-    for suffix, offset in list(agent.touched.items()):
-        if suffix == TRENDS or is_pair(suffix):
-            turns += _look_at(agent, suffix, offset)
-    if turns:
-        agent.touched[NOTICE] = max(turn.state["offset"] for turn in turns)
+def look(agents: Sequence[AgentRows]) -> list[Turn]:
+    """Look at the trend rows that a chunk has changed, all in one pass; note and give what has turned."""
+    places = [(agent, suffix) for agent in agents for suffix in agent.touched if _is_due(agent, suffix)]
+    if not places:
+        return []
+    looks = look_all([agent.trends[suffix] for agent, suffix in places])
+    turns: list[Turn] = []
+    for index, (agent, suffix) in enumerate(places):
+        turns += _turns(agent, suffix, looks, index)
     return turns
 
 
@@ -80,32 +84,54 @@ def announced_again(agent: AgentRows, since: int) -> list[Turn]:
     return found
 
 
-def _look_at(agent: AgentRows, suffix: bytes, offset: int) -> Iterator[Turn]:
-    row = agent.trends[suffix]
-    if len(row.turns) < _LEAST:
-        return
+def _is_due(agent: AgentRows, suffix: bytes) -> bool:
+    return (suffix == TRENDS or is_pair(suffix)) and len(agent.trends[suffix].turns) >= _LEAST
+
+
+def _turns(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:
     other = suffix.removeprefix(PAIR_PREFIX).decode() if is_pair(suffix) else None
-    for signal in SIGNALS:
-        turn = _look_at_signal(agent, row, signal, other, offset)
-        if turn is not None:
-            yield turn
+    for bit, signal in enumerate(SIGNALS):
+        name = signal if other is None else f"{signal}/{other}"
+        before = agent.notice.get(name, _NOTHING)
+        if not _may_turn(before, looks, index, bit):
+            continue
+        sign = agent.profile.values.trend_signs.get(signal, SIGNS[signal])  # type: ignore[call-overload]
+        found = summary(agent.trends[suffix], signal, int(looks.newest_ms[index, bit]), sign)
+        state = _next_state(before, found, agent.touched[suffix])
+        if state is not None:
+            agent.notice[name] = state
+            agent.touched[NOTICE] = agent.touched[suffix]
+            yield Turn(agent.key, signal, other, state)
 
 
-def _look_at_signal(agent: AgentRows, row: TrendRow, signal: str, other: str | None, offset: int) -> Turn | None:
-    sign = agent.profile.values.trend_signs.get(signal, SIGNS[signal])  # type: ignore[call-overload]
-    newest = row.newest(signal)
-    if newest is None:
-        return None
-    found = summary(row, signal, newest, sign)
-    name = signal if other is None else f"{signal}/{other}"
-    before = agent.notice.get(name, {})
-    state = _next_state(before, found, offset)
-    if state is None:
-        return None
-    agent.notice[name] = state
-    return Turn(agent.key, signal, other, state)
+def _may_turn(before: Mapping[str, Any], looks: Looks, index: int, bit: int) -> bool:
+    """Whether a signal can have turned at all: one that rests, without evidence and without a step, cannot."""
+    step = int(looks.change_ms[index, bit])
+    return before["direction"] != STABLE or looks.p[index, bit] < NOTICE_IN or step > before["step"]
 
 
-def _next_state(before: Mapping[str, Any], found: TrendSummary, offset: int) -> dict[str, object] | None:
+def _next_state(before: Mapping[str, Any], found: TrendSummary, offset: int) -> dict[str, Any] | None:
     """What to remember and announce; None when nothing has turned."""
-    raise NotImplementedError
+    direction = notice_step(before["direction"], found)
+    step = found.change_at_ms if _is_new_step(before, found) else None
+    if direction == before["direction"] and step is None:
+        return None
+    return {
+        "direction": direction,
+        "previous": before["direction"],
+        "since": found.newest_ms,
+        "change": step,
+        "step": before["step"] if step is None else step,
+        "p": found.p,
+        "slope": found.slope_per_hour,
+        "observations": found.observations,
+        "offset": offset,
+    }
+
+
+def _is_new_step(before: Mapping[str, Any], found: TrendSummary) -> bool:
+    """A step moves by a turn or two while more is seen of it: only one that lies clearly later is another one."""
+    if found.change_at_ms is None or found.sign == 0:
+        return False
+    apart = _STEPS_APART * (found.median_gap_hours or 0.0) * _HOUR_MS
+    return before["step"] < 0 or found.change_at_ms > before["step"] + apart

@@ -115,10 +115,14 @@ class PartitionPipeline:
 
     # -- load
 
-    async def _load(self, entries: Mapping[bytes, Sequence[Entry]]) -> tuple[dict[bytes, AgentRows], dict[bytes, Known]]:
+    async def _load(
+        self, entries: Mapping[bytes, Sequence[Entry]]
+    ) -> tuple[dict[bytes, AgentRows], dict[bytes, Known]]:
         """Rows of the agents, and which of the events were accepted before, with their content's digests."""
         agents = {key: self._cache.get(key) or AgentRows(key) for key in entries}
-        layout, wanted, fields = self.ownership.layout, [], []
+        layout = self.ownership.layout
+        wanted: list[Wanted] = []
+        fields: list[tuple[bytes, list[bytes], list[bytes]]] = []
         for key, found in entries.items():
             missing = _missing_rows(agents[key], found)
             idents = [entry.ident for entry in found if not isinstance(entry.event, AgentProfile)]
@@ -207,8 +211,9 @@ def fold_chunk(decoded: Decoded, agents: dict[bytes, AgentRows], known: Mapping[
         if changes.profiled:
             folded.profiles.add(key)
             folded.moods.setdefault(key, [])
-        folded.turns += look(agents[key])
-        folded.rows.update(agents[key].pack_touched())
+    folded.turns = look(list(agents.values()))
+    for agent in agents.values():
+        folded.rows.update(agent.pack_touched())
     folded.refused = [*decoded.refused, *folded.refused]
     return folded
 
@@ -236,7 +241,7 @@ def _fold_carefully(
     for entry in entries:
         try:
             fold_events(trial, [entry], known)
-        except Exception as error:  # noqa: BLE001 - this is the event
+        except Exception as error:
             log.exception(_LOGGED, offset=entry.offset)
             refused.append(Refused(decoded.records[entry.offset], InternalFault(f"{type(error).__name__} in the fold")))
             trial = agent.fresh()

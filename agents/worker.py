@@ -185,5 +185,3 @@ async def _quietly(ending: Any, seconds: float) -> None:  # noqa: ANN401 - any a
     """Wait for an end, but not for ever; what it raises no longer matters."""
     with suppress(Exception):
         await asyncio.wait_for(ending, seconds)
-
-

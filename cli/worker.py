@@ -40,7 +40,9 @@ def register(app: typer.Typer) -> None:
 
 def worker(
     bootstrap: Bootstrap = None,
-    redis: Annotated[str | None, typer.Option("--redis", metavar="URL", help="URL of the Redis that holds the state.")] = None,
+    redis: Annotated[
+        str | None, typer.Option("--redis", metavar="URL", help="URL of the Redis that holds the state.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name in logs and readiness.")] = None,
 ) -> None:
     """Fold events into state until SIGINT or SIGTERM. Start as many workers as you like, at most one per partition.
@@ -54,10 +56,12 @@ def worker(
         with needs("worker"):
             _work(settings)
     except MoodstreamError as error:
-        if not isinstance(error, _PASSING) or (_restarts() == 0 and isinstance(error, BrokerUnavailable | StoreUnavailable)):
+        if not isinstance(error, _PASSING) or (
+            _restarts() == 0 and isinstance(error, BrokerUnavailable | StoreUnavailable)
+        ):
             raise
         _start_again(error, well=time.monotonic() - began > _WELL_SECONDS)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the state is sound: go on from it
+    except Exception as error:
         log.exception("worker failed")
         _start_again(error, well=time.monotonic() - began > _WELL_SECONDS)
 

@@ -119,7 +119,7 @@ class Span(NamedTuple):
     """Where appended records came to lie: the offset of the first, and how many."""
 
     base: int
-    count: int
+    length: int
 
 
 class ChangelogLog(Protocol):

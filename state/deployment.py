@@ -48,6 +48,7 @@ def _check_format(found: StateFormat, partitions: int, settings: StateSettings) 
         )
     if found.partitions != partitions:
         raise InvalidSettings(
-            f"Redis at {settings.address} holds {found.partitions} partitions under {settings.prefix!r}, not {partitions}",
+            f"Redis at {settings.address} holds {found.partitions} partitions under {settings.prefix!r}, "
+            f"the settings say {partitions}",
             hint="The partition count of a deployment never changes: set streams.partitions back, or use a new prefix.",
         )

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moodstream.state.layout import Layout
-from moodstream.state.rows import HEADER, IdEntry, Kind, content_digest, bucket_and_id, kind_of, row_offset, split_row_key
+from moodstream.state.rows import (
+    HEADER,
+    IdEntry,
+    Kind,
+    bucket_and_id,
+    content_digest,
+    kind_of,
+    row_offset,
+    split_row_key,
+)
 
 
 class Operation(NamedTuple):

@@ -82,7 +82,7 @@ class Ownership:
     async def acquire(self) -> None:
         """Claim the partition in its log and in Redis, and bring Redis up to the log.
 
-        The claim in the log comes first: behind it no older owner's record counts, so what lies before it is all there is.
+        The claim in the log comes first: behind it no older owner's record counts, so what lies before is all there is.
         Raises `Fenced` when a younger claim holds the partition, `StateLost` when log and Redis do not fit together.
         """
         self._enter(Phase.CLAIMING)
@@ -196,7 +196,7 @@ class Ownership:
         while True:
             records = [*todo.items(), (POSITION_KEY, encode_position(position))]
             spans = await self._changelog.append(self.partition, self.token, records)
-            expected, self._next = self._next, spans[-1].base + spans[-1].count
+            expected, self._next = self._next, spans[-1].base + spans[-1].length
             if _contiguous(spans, expected):
                 return
             strange = await self._foreign(expected, self._next)
@@ -244,7 +244,7 @@ def _contiguous(spans: Sequence[Span], start: int) -> bool:
     for span in spans:
         if span.base != start:
             return False
-        start += span.count
+        start += span.length
     return True
 
 

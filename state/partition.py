@@ -1,4 +1,4 @@
-"""One partition's keys in Redis, through the three scripts. Waits while Redis is away; refuses when the fence says so."""
+"""One partition's keys in Redis, through the three scripts. Waits while Redis is away; refuses what the fence refuses."""
 
 from __future__ import annotations
 

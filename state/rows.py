@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from hashlib import blake2b
 from struct import Struct as Packing
+from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ BUCKET_SECONDS = 604_800
 HEADER = Packing(">BBH8sq")
 _ID_ENTRY = Packing(">qI8s")
 _U32 = Packing(">I")
+_I64 = Packing(">q")
 _ID_BYTES = 12
 
 
@@ -87,6 +89,19 @@ def row_offset(data: bytes) -> int:
     return offset
 
 
+BEFORE = -1
+"""Offset of rows from before their log began: the broker that numbered them has lost its log."""
+
+
+def from_before(data: bytes) -> bytes:
+    """The same row without its place in a log that is gone."""
+    row = unpack_row(data)
+    body = row.body
+    if row.kind is Kind.AGENT:
+        body = _I64.pack(BEFORE) + body[_I64.size :]  # its first offset
+    return HEADER.pack(ROW_FORMAT, row.kind, row.fold, row.params, BEFORE) + body
+
+
 def bucket_of(occurred_us: int) -> int:
     """Number of the storage bucket of a time in microseconds."""
     return occurred_us // (BUCKET_SECONDS * 1_000_000)
@@ -132,9 +147,10 @@ def bucket_and_id(suffix: bytes) -> tuple[int, bytes]:
     return _U32.unpack_from(tail)[0], tail[_U32.size :]
 
 
-def body_digest(body: bytes) -> bytes:
-    """Eight bytes of BLAKE2b over a memory row's body: tells a conflict from a repeat."""
-    return blake2b(body, digest_size=8).digest()
+def content_digest(body: bytes) -> bytes:
+    """Eight bytes of BLAKE2b over what an event says, from its memory row's body: tells a conflict from a repeat."""
+    end = _U32.size + _U32.unpack_from(body)[0]
+    return blake2b(body[_U32.size : end], digest_size=8).digest()
 
 
 class IdEntry(NamedTuple):
@@ -154,8 +170,8 @@ class IdEntry(NamedTuple):
         return cls(*_ID_ENTRY.unpack(data))
 
 
-class MemoryRow(msgspec.Struct, array_like=True, frozen=True):
-    """Body of a memory row, in the order of docs/rows.md.
+class MemoryContent(msgspec.Struct, array_like=True, frozen=True):
+    """What an accepted event says, in the order of docs/rows.md.
 
     Floats must be floats (an int would be packed as an int), maps sorted by key: then equal memories have equal bytes.
     """
@@ -173,21 +189,32 @@ class MemoryRow(msgspec.Struct, array_like=True, frozen=True):
     turn_id: str | None
     embedding: tuple[str, bytes] | None
     """Model, and the numbers as big endian f32."""
+
+
+class MemoryRow(NamedTuple):
+    """Body of a memory row: what the event says, and what it did to the mood."""
+
+    content: MemoryContent
     shift: tuple[float, ...] | None
     """Twelve floats: the delta, then baseline, tau in hours and largest displacement per axis; None: moved nothing."""
 
     def encode(self) -> bytes:
         """The body's bytes."""
-        return _ENCODER.encode(self)
+        content = _ENCODER.encode(self.content)
+        tail = b"" if self.shift is None else _SHIFT.pack(*self.shift)
+        return _U32.pack(len(content)) + content + tail
 
     @classmethod
     def decode(cls, body: bytes) -> MemoryRow:
         """Read a body. Raises `RowError`."""
         try:
-            return _DECODER.decode(body)
-        except msgspec.MsgspecError as error:
+            end = _U32.size + _U32.unpack_from(body)[0]
+            tail = body[end:]
+            return cls(_DECODER.decode(body[_U32.size : end]), _SHIFT.unpack(tail) if tail else None)
+        except (msgspec.MsgspecError, PackingError) as error:
             raise RowError(f"broken memory row: {error}") from error
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(MemoryRow)
+_DECODER = msgspec.msgpack.Decoder(MemoryContent)
+_SHIFT = Packing(">12d")

@@ -116,7 +116,9 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         """Nothing for Faust to recover."""
         return None
 
-    def apply_changelog_batch(self, batch: Iterable[Any], to_key: Callable[..., Any], to_value: Callable[..., Any]) -> None:
+    def apply_changelog_batch(
+        self, batch: Iterable[Any], to_key: Callable[..., Any], to_value: Callable[..., Any]
+    ) -> None:
         """Refuse: the store restores itself."""
         raise NotImplementedError("the store restores itself")
 
@@ -139,7 +141,7 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         return self._sync
 
     def _get(self, key: bytes) -> bytes | None:
-        found = self._client().hget(*self._place(key))  # type: ignore[arg-type]
+        found = self._client().hget(*self._place(key))
         return found if found is None else bytes(found)  # type: ignore[arg-type]
 
     def _contains(self, key: bytes) -> bool:

@@ -41,7 +41,9 @@ def workers_key(prefix: str) -> bytes:
     return f"{prefix}state:workers".encode()
 
 
-async def report(redis: Redis, settings: StateSettings, name: str, waiting: str | None, phases: Mapping[int, str]) -> None:
+async def report(
+    redis: Redis, settings: StateSettings, name: str, waiting: str | None, phases: Mapping[int, str]
+) -> None:
     """Say how this worker is. Raises `StoreUnavailable`."""
     text = json.dumps({"at": time.time(), "waiting": waiting, "phases": {str(k): v for k, v in phases.items()}})
     async with reported(settings.address):

@@ -43,4 +43,6 @@ def check_names() -> None:
         owner = getattr(import_module(module), attribute)
         missing = [name for name in names if not hasattr(owner, name)]
         if missing:
-            raise InvalidSettings(f"{place} has no {', '.join(missing)}: this Faust is not the one that is known to work")
+            raise InvalidSettings(
+                f"{place} has no {', '.join(missing)}: this Faust is not the one that is known to work"
+            )

@@ -39,13 +39,15 @@ class StateRecovery(Recovery):  # type: ignore[misc]
                 await table.data.open()
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - Faust's waiting would swallow it
+        except Exception as error:
             await self.app.crash(error)
             raise
 
 
 class StateTableManager(TableManager):  # type: ignore[misc]
     """Faust's table manager with `StateRecovery`."""
+
+    _recovery: Any = None
 
     @property
     def recovery(self) -> Any:  # noqa: ANN401 - Faust's types

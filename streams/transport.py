@@ -1,10 +1,10 @@
 """Faust's Kafka transport, delivering a chunk of records of one partition as one event.
 
 What Faust does record by record (tasks, queues, acks: about 60 µs each) is paid once a chunk. Delivery also becomes
-stricter than Faust's: chunks carry the positions that they span, what was dropped blocks its partition until the next seek, nothing
-is delivered between a seek and the resumption of the flow, and positions are committed only as the longest prefix of
-chunks that the fold has confirmed. docs/architecture.md lists the private names of Faust in use here; `faust_names` checks
-them at start.
+stricter than Faust's: chunks carry the positions that they span, what was dropped blocks its partition until the next
+seek, nothing is delivered between a seek and the resumption of the flow, and positions are committed only as the
+longest prefix of chunks that the fold has confirmed. The private names of Faust in use here are checked at start
+(`faust_names`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ChunkThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
     """Delivers chunks; see the module's text."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Faust's
         self._delivered: dict[TP, deque[int]] = defaultdict(deque)
         self._next: dict[TP, int] = {}
         self._seeks = 0
