@@ -47,12 +47,12 @@ def version_of(key: bytes, rows: Rows) -> int:
 
 def from_before(key: bytes, rows: Rows, log_start: int) -> bool:
     """Whether some row holds events that this log does not have (any more)."""
-    row = rows.get(key + b"\x00agent", b"")
-    first = row[HEADER.size : HEADER.size + 8]
-    if len(first) == 8 and int.from_bytes(first, "big") < log_start:
+    before = BEFORE_THIS_LOG.to_bytes(8, "big", signed=True)
+    agent = rows.get(key + b"\x00agent", b"")
+    first = agent[HEADER.size : HEADER.size + 8]
+    if len(first) == len(before) and 0 <= int.from_bytes(first, "big", signed=True) < log_start:
         return True
-    sentinel = BEFORE_THIS_LOG.to_bytes(8, "big")
-    return first == sentinel or any(row[12:20] == sentinel for row in rows.values())
+    return first == before or any(row[HEADER.size - 8 : HEADER.size] == before for row in rows.values())
 
 
 def kind_of(key: bytes) -> str:
