@@ -46,7 +46,6 @@ class UpSettings(BaseModel):
     broker_port: int = Field(BROKER_PORT, ge=1, le=65_535)
     redis_port: int = Field(REDIS_PORT, ge=1, le=65_535)
     http_port: int = Field(HTTP_PORT, ge=1, le=65_535)
-    ready_seconds: float = Field(60.0, gt=0, le=600, description="how long the parts may take to become ready")
 
 
 class Settings(BaseSettings):

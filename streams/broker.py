@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-import stamina
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.transaction import InitProducerIdRequest
@@ -20,7 +19,7 @@ from moodstream.schemas.errors import BrokerUnavailable
 from moodstream.streams.settings import StreamSettings
 
 _CHECK = "Is Kafka running there, and is the address right (MOODSTREAM_STREAMS__BOOTSTRAP or --bootstrap)?"
-_ATTEMPT_SECONDS = 2.0
+_PAUSE_SECONDS = 0.25
 _DEFAULT_PORT = 9092
 # 0 = it gave an id; 14, 15, 16: the coordinator is only starting or elsewhere, so the feature is there.
 _IDEMPOTENT = frozenset({0, 14, 15, 16})
@@ -47,12 +46,13 @@ async def connected(settings: StreamSettings) -> AsyncIterator[AIOKafkaAdminClie
 
     Raises `BrokerUnavailable` when nothing answers within `connect_seconds`, or what answers is no broker.
     """
-    await _reachable(settings)
+    until = asyncio.get_running_loop().time() + settings.connect_seconds
+    await _reachable(settings, until)
     millis = int(settings.connect_seconds * 1000)
     admin = AIOKafkaAdminClient(bootstrap_servers=settings.servers, request_timeout_ms=millis)
     try:
-        async with reported(settings):
-            await asyncio.wait_for(admin.start(), settings.connect_seconds)
+        async with reported(settings), asyncio.timeout_at(until):
+            await admin.start()
         yield admin
     finally:
         with suppress(KafkaError, OSError):
@@ -70,39 +70,37 @@ async def reported(settings: StreamSettings) -> AsyncIterator[None]:
         raise unavailable(settings, str(error) or type(error).__name__) from error
 
 
-async def _reachable(settings: StreamSettings) -> None:
+async def _reachable(settings: StreamSettings, until: float) -> None:
     """Wait for an open port, so that the client library has no failure of its own to log."""
-    attempts = stamina.retry_context(
-        on=OSError, attempts=None, timeout=settings.connect_seconds, wait_initial=0.1, wait_max=1.0
-    )
-    try:
-        async with asyncio.timeout(settings.connect_seconds):
-            async for attempt in attempts:
-                with attempt:
-                    await _knock(settings.servers)
-    except OSError as error:  # TimeoutError is one too
-        raise unavailable(settings, _reason(error)) from error
+    clock = asyncio.get_running_loop().time
+    while (last := await _knock(settings)) is not None:
+        if clock() + _PAUSE_SECONDS > until:
+            raise unavailable(settings, _reason(last)) from last
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _knock(settings: StreamSettings) -> OSError | None:
+    """Open one connection to the first address that accepts it; else give the last error."""
+    last = OSError("no address is set")
+    patience = settings.connect_seconds / (2 * max(len(settings.servers), 1))
+    for server in settings.servers:
+        host, port = split_address(server)
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), patience)
+        except OSError as error:  # TimeoutError is one too
+            last = error
+            continue
+        writer.close()
+        return None
+    return last
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
     return error.strerror or str(error)
-
-
-async def _knock(servers: list[str]) -> None:
-    """Open one connection to the first address that accepts it; else raise the last error."""
-    last: OSError = OSError("no address is set")
-    for server in servers:
-        host, port = split_address(server)
-        try:
-            _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), _ATTEMPT_SECONDS)
-        except OSError as error:
-            last = error
-            continue
-        writer.close()
-        return
-    raise last
 
 
 def split_address(server: str) -> tuple[str, int]:

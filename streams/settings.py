@@ -37,7 +37,7 @@ class StreamSettings(BaseModel):
 
     limits: Limits = Field(DEFAULT_LIMITS, description="how large an event may be")
 
-    connect_seconds: float = Field(8.0, gt=0, le=60, description="how long to wait for a broker at start")
+    connect_seconds: float = Field(5.0, gt=0, le=60, description="how long to wait for a broker at start")
     request_seconds: float = Field(30.0, gt=0, le=600, description="how long one write may take before it is given up")
     linger_ms: int = Field(5, ge=0, le=10_000, description="how long the publisher waits to fill a batch")
     max_batch_bytes: int = Field(900_000, ge=1_024, le=16_000_000, description="largest batch of one partition")
