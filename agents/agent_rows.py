@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
 
-from moodstream.affect.mood import Dynamics, MoodRow, Revision
+from moodstream.affect.mood import MoodRow
 from moodstream.affect.params import PARAMS, PARAMS_HASH
 from moodstream.affect.trends import TrendRow
 from moodstream.schemas.errors import FoldMismatch
-from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
+from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
     MOOD,
@@ -32,10 +32,6 @@ SMALL_ROWS: Final = (AGENT, MOOD, TRENDS, PROFILE, NOTICE)
 """Suffixes that are read for every agent in a chunk."""
 
 _FACTS = Struct(">qQq")
-_COUNT = Struct(">I")
-_REVISION = Struct(">12sq12d")
-_HOUR_MS = 3_600_000.0
-REVISIONS_KEPT: Final = 16
 
 
 @dataclass(slots=True)
@@ -45,54 +41,6 @@ class Facts:
     first: int = -1
     accepted: int = 0
     newest: int = 0
-
-
-@dataclass(slots=True)
-class Profile:
-    """The profile in force and its newest revisions, each with the id of its event."""
-
-    values: ProfileValues = DEFAULT_PROFILE
-    revisions: list[tuple[bytes, Revision]] = field(default_factory=list)
-    dynamics: Dynamics = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.dynamics = Dynamics.of(self.values)
-
-    def change(self, ident: bytes, values: ProfileValues, revision: Revision) -> None:
-        """Put new values in force."""
-        self.values, self.dynamics = values, revision.dynamics
-        self.revisions = [*self.revisions, (ident, revision)][-REVISIONS_KEPT:]
-
-    def knows(self, ident: bytes) -> bool:
-        """Whether one of the revisions comes from this event."""
-        return any(known == ident for known, _ in self.revisions)
-
-    def pack(self) -> bytes:
-        """The row's body (docs/rows.md)."""
-        text = self.values.canonical()
-        packed = [_pack_revision(ident, revision) for ident, revision in self.revisions]
-        return b"".join((_COUNT.pack(len(text)), text, bytes((len(packed),)), *packed))
-
-    @classmethod
-    def unpack(cls, body: bytes) -> Profile:
-        """Read a row's body."""
-        end = _COUNT.size + _COUNT.unpack_from(body)[0]
-        values = ProfileValues.from_canonical(body[_COUNT.size : end])
-        revisions = [_unpack_revision(numbers) for numbers in _REVISION.iter_unpack(body[end + 1 :])]
-        return cls(values, revisions)
-
-
-def _pack_revision(ident: bytes, revision: Revision) -> bytes:
-    dynamics = revision.dynamics
-    hours = [tau / _HOUR_MS for tau in dynamics.tau_ms]
-    return _REVISION.pack(ident, revision.t, *revision.x, *dynamics.baseline, *hours, *dynamics.bound)
-
-
-def _unpack_revision(numbers: tuple[bytes | int | float, ...]) -> tuple[bytes, Revision]:
-    ident, t, *rest = numbers
-    x, baseline, hours, bound = (tuple(rest[i : i + 3]) for i in (0, 3, 6, 9))
-    tau = tuple(hour * _HOUR_MS for hour in hours)  # type: ignore[operator]
-    return ident, Revision(t, x, Dynamics(baseline, tau, bound))  # type: ignore[arg-type,return-value]
 
 
 @dataclass(slots=True)

@@ -11,13 +11,14 @@ from moodstream.affect.appraisal import appraise
 from moodstream.affect.mood import Revision, Shift, Signal, mood_at, octant, rebase, shift
 from moodstream.affect.params import PARAMS_HASH
 from moodstream.affect.trends import observe, turn_key, values_of
-from moodstream.agents.agent_rows import AgentRows, Profile
+from moodstream.agents.agent_rows import AgentRows
 from moodstream.schemas.base import Embedding
 from moodstream.schemas.events import Engagement, InputEvent, MoodSignal, Outcome
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_us
 from moodstream.schemas.memory import MemoryRecord, to_memory
 from moodstream.schemas.profile import AgentProfile
+from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
     MOOD,

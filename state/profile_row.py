@@ -22,6 +22,8 @@ class Profile:
 
     values: ProfileValues = DEFAULT_PROFILE
     revisions: list[tuple[bytes, Revision]] = field(default_factory=list)
+    packed: list[bytes] = field(default_factory=list)
+    """The revisions as stored: hours need not survive the way to milliseconds and back to the bit."""
     dynamics: Dynamics = field(init=False)
 
     def __post_init__(self) -> None:
@@ -31,6 +33,8 @@ class Profile:
         """Put new values in force."""
         self.values, self.dynamics = values, revision.dynamics
         self.revisions = [*self.revisions, (ident, revision)][-REVISIONS_KEPT:]
+        numbers = (*revision.x, *values.baseline, *values.tau_hours, *values.max_displacement)
+        self.packed = [*self.packed, _REVISION.pack(ident, revision.t, *numbers)][-REVISIONS_KEPT:]
 
     def knows(self, ident: bytes) -> bool:
         """Whether one of the revisions comes from this event."""
@@ -39,8 +43,7 @@ class Profile:
     def pack(self) -> bytes:
         """The row's body."""
         text = self.values.canonical()
-        packed = [_pack_revision(ident, revision) for ident, revision in self.revisions]
-        return b"".join((_COUNT.pack(len(text)), text, bytes((len(packed),)), *packed))
+        return b"".join((_COUNT.pack(len(text)), text, bytes((len(self.packed),)), *self.packed))
 
     @classmethod
     def unpack(cls, body: bytes | None) -> Profile:
@@ -49,13 +52,8 @@ class Profile:
             return cls()
         end = _COUNT.size + _COUNT.unpack_from(body)[0]
         values = ProfileValues.from_canonical(body[_COUNT.size : end])
-        return cls(values, [_revision(numbers) for numbers in _REVISION.iter_unpack(body[end + 1 :])])
-
-
-def _pack_revision(ident: bytes, revision: Revision) -> bytes:
-    dynamics = revision.dynamics
-    hours = [tau / _HOUR_MS for tau in dynamics.tau_ms]
-    return _REVISION.pack(ident, revision.t, *revision.x, *dynamics.baseline, *hours, *dynamics.bound)
+        packed = [body[at : at + _REVISION.size] for at in range(end + 1, len(body), _REVISION.size)]
+        return cls(values, [_revision(_REVISION.unpack(one)) for one in packed], packed)
 
 
 def _revision(numbers: tuple[Any, ...]) -> tuple[bytes, Revision]:

@@ -148,7 +148,7 @@ _rules = st.fixed_dictionaries(
         "fast_ms": _count,
     },
 )
-_hours = st.sampled_from([0.25, 0.5, 4.0, 24.0, 87_600.0])
+_hours = st.floats(0.001, 100) | st.sampled_from([0.25, 4.0, 87_600.0])
 profiles = _of(
     AgentProfile,
     baseline=_triples,
