@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from moodstream.affect.statistics import TrendSummary, summary
-from moodstream.affect.trends import SIGNALS, SIGNS, TrendRow
+from moodstream.affect.bulk import Looks, look_all
+from moodstream.affect.signals import SIGNALS, SIGNS
+from moodstream.affect.statistics import NOTICE_IN, STABLE, TrendSummary, notice_step, summary
 from moodstream.agents.agent_rows import AgentRows, is_pair
 from moodstream.schemas.codec import encode
 from moodstream.schemas.identity import split_key

@@ -1,4 +1,4 @@
-"""One partition's keys in Redis, through the three scripts. Waits while Redis is away; refuses what the fence refuses."""
+"""One partition's keys in Redis, through the three scripts: waits while Redis is away, stops where the fence refuses."""
 
 from __future__ import annotations
 
