@@ -176,13 +176,13 @@ class Terms(Answer):
     domain_weight: float
     mood_factor: float
     relevance: float | None
-    """Null: neither a question nor an embedding was given."""
+    """Null: neither a question nor an embedding counted."""
 
 
 class Recalled(Memory):
-    """A memory with its score. Null in chronological order."""
+    """A memory with its score."""
 
-    score: Terms | None
+    score: Terms
 
 
 class RecallAnswer(Answer):
@@ -197,9 +197,10 @@ class RecallAnswer(Answer):
     as_of: datetime
     order: Literal["relevance", "salience", "chronological"]
     mood: Axes | None
-    """The mood that was used."""
+    """The mood that was used; null: none was."""
     mood_approximate: bool
     applied: list[AgentApplied]
+    """One per agent, `as_agent` among them."""
 
 
 class Check(Answer):

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from moodstream import query
 from moodstream.query import problems
 from moodstream.query.paths import RawPaths
-from moodstream.query.routes import agents, health, memories, mood, trends
+from moodstream.query.routes import agents, health, memories, mood, recall, trends
 from moodstream.query.settings import QuerySettings
 from moodstream.state.reader import StateReader
 
@@ -39,7 +39,7 @@ def create_app(settings: QuerySettings, reader: StateReader) -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    app.state.reader = reader
+    app.state.reader, app.state.settings = reader, settings
     app.add_middleware(RawPaths)
     problems.install(app)
     app.include_router(health.router)
@@ -59,7 +59,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 def _of_tenants() -> APIRouter:
     router = APIRouter(prefix="/v1/tenants/{tenant}", responses=_ERRORS)
-    for each in (agents, mood, trends, memories):
+    for each in (agents, mood, trends, memories, recall):
         router.include_router(each.router)
     return router
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from moodstream.affect.dynamics import Dynamics, mood_of
 from moodstream.affect.mood import Shift, trajectory_points
-from moodstream.query.answers import Memory, SomeAxes
+from moodstream.query.answers import Memory
 from moodstream.query.minds import Mind
 from moodstream.schemas.attributes import text_of
 from moodstream.schemas.identity import MOOD_PREFIX
@@ -28,12 +28,13 @@ _DOMAINS: Final[Mapping[str, Domain]] = {
     "reflection": "reflection",
     "engagement": "engagement",
 }
+AXES: Final = ("pleasure", "arousal", "dominance")
 
 SomePad = tuple[float | None, float | None, float | None]
 
 
 class Remembered(NamedTuple):
-    """One memory: an event, or with `shifted` the mood just after it."""
+    """One memory: an event, or with `shifted` the mood just after it. `pad` as stored: it may be broken."""
 
     us: int
     """When it happened, in microseconds."""
@@ -47,7 +48,7 @@ class Remembered(NamedTuple):
     """The profile values in force, for a shift."""
     approximate: bool = False
     broken: bool = False
-    """Its annotation was not usable and counts as none."""
+    """A shift whose mood is not known."""
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -60,9 +61,8 @@ def remembered(rows: BucketRows, kept: Mapping[bytes, Shift]) -> Iterator[Rememb
     for stored in rows.memories:
         content = stored.content
         if content.type != _SIGNAL:
-            pad, broken = _usable(content.pad)
             domain = _DOMAINS[content.type.partition(".")[0]]
-            yield Remembered(content.occurred_us, content.event_id, domain, pad, content, stored.offset, broken=broken)
+            yield Remembered(content.occurred_us, content.event_id, domain, content.pad, content, stored.offset)
         if stored.shift is not None:
             yield _shifted(stored, stored.shift, _point(stored.ident, rows, kept))
 
@@ -107,20 +107,13 @@ def _dynamics(numbers: tuple[float, ...]) -> Dynamics:
     return dynamics_of(numbers)
 
 
-def _usable(pad: SomePad | None) -> tuple[SomePad | None, bool]:
-    """A broken annotation is treated as none, and told."""
-    if pad is None or all(axis is None or -1.0 <= axis <= 1.0 for axis in pad):
-        return pad, False
-    return None, True
-
-
 def _mood_attributes(memory: Remembered) -> dict[str, str]:
     own = dict(memory.content.attributes) if memory.content.type == _SIGNAL else {}
     own["cause-event"] = memory.content.event_id
     if memory.content.turn_id is not None:
         own["turn-id"] = memory.content.turn_id
     if memory.pad is not None:
-        own.update(zip(("pleasure", "arousal", "dominance"), map(text_of, memory.pad), strict=True))
+        own.update(zip(AXES, map(text_of, memory.pad), strict=True))
     if memory.dynamics is not None:
         hours = [tau / 3_600_000.0 for tau in memory.dynamics.tau_ms]
         own["baseline"] = text_of(memory.dynamics.baseline)
@@ -129,24 +122,30 @@ def _mood_attributes(memory: Remembered) -> dict[str, str]:
     return dict(sorted(own.items()))
 
 
+def fields_of(agent: str, memory: Remembered) -> dict[str, Any]:
+    """The members of a memory in answers. A broken annotation is shown as none."""
+    content, pad = memory.content, memory.pad
+    usable = pad is not None and all(axis is None or -1.0 <= axis <= 1.0 for axis in pad)
+    importance = content.importance
+    return {
+        "memory_id": memory.memory_id,
+        "agent_id": agent,
+        "domain": memory.domain,
+        "type": _STATE if memory.shifted else content.type,
+        "text": content.text,
+        "occurred_at": from_us(memory.us),
+        "importance": importance if importance is not None and 0.0 <= importance <= 1.0 else None,
+        "pad": dict(zip(AXES, pad, strict=True)) if usable and pad is not None else None,
+        "attributes": memory.attributes,
+        "metadata": {} if memory.shifted and content.type != _SIGNAL else content.metadata,
+        "case_id": content.case_id,
+        "turn_id": content.turn_id,
+        "embedding_model": None if content.embedding is None else content.embedding[0],
+        "approximate": memory.approximate,
+        "offset": memory.offset,
+    }
+
+
 def answer(agent: str, memory: Remembered) -> Memory:
     """Put a memory into the shape of the answers."""
-    content = memory.content
-    pad = memory.pad
-    return Memory(
-        memory_id=memory.memory_id,
-        agent_id=agent,
-        domain=memory.domain,
-        type=_STATE if memory.shifted else content.type,
-        text=content.text,
-        occurred_at=from_us(memory.us),
-        importance=content.importance,
-        pad=None if pad is None else SomeAxes(pleasure=pad[0], arousal=pad[1], dominance=pad[2]),
-        attributes=memory.attributes,
-        metadata={} if memory.shifted and content.type != _SIGNAL else content.metadata,
-        case_id=content.case_id,
-        turn_id=content.turn_id,
-        embedding_model=None if content.embedding is None else content.embedding[0],
-        approximate=memory.approximate,
-        offset=memory.offset,
-    )
+    return Memory(**fields_of(agent, memory))

@@ -20,6 +20,8 @@ class QuerySettings(BaseModel):
     """Port to listen on; 0 takes a free one."""
     insecure: bool = False
     """Listen on other interfaces than loopback, without asking anybody for a token."""
+    recall_candidates: int = Field(500_000, ge=1)
+    """Most memories that one recall may have to score: what passes its filters is held in memory."""
     url: str = Field("http://127.0.0.1:8085", pattern=r"^https?://")
     """Where the commands that read (`mood`, `recall`, ...) find the service."""
     url_seconds: float = Field(30.0, gt=0, le=600)

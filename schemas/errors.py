@@ -13,7 +13,7 @@ MoodstreamError
 ├── InvalidSettings, MissingExtra, PortInUse, BadFile        at start, on this machine
 ├── BrokerUnavailable, TopicMissing, TopicMismatch           Kafka
 ├── StoreUnavailable, Fenced, StateLost, SourceGap, FoldMismatch   the state in Redis
-└── NotFound, Restoring, InvalidQuery                        answers of the query service
+└── NotFound, Restoring, InvalidQuery, ServiceUnavailable    answers of the query service, or none
 """
 
 # ruff: noqa: N818 - the names are what users read and catch; the base says that they are errors
@@ -295,3 +295,14 @@ class InvalidQuery(MoodstreamError):
     title = "The query is not valid"
     status = 422
     hint = "Correct the parameter that is named."
+
+
+class ServiceUnavailable(MoodstreamError):
+    """No query service answers at the address."""
+
+    code = "service_unavailable"
+    title = "The query service does not answer"
+    status = 503
+    hint = (
+        "Start it with `moodstream up` or `moodstream serve`, or set query.url (MOODSTREAM_QUERY__URL) to its address."
+    )
