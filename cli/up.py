@@ -140,7 +140,7 @@ class _Run:
         said, begun = "", time.monotonic()
         while (reason := await asyncio.to_thread(unready, self.house.ports.http_port)) is not None:
             if reason != said and time.monotonic() - begun > _PATIENCE_SECONDS:
-                self.console.print(f"waiting: {reason}", soft_wrap=True)
+                self.console.print(f"waiting: {reason} (logs in {self.house.folder})", soft_wrap=True)
                 said = reason
             await asyncio.sleep(_POLL_SECONDS)
 
