@@ -51,10 +51,11 @@ def open_envelope(value: bytes, headers: Headers) -> Envelope | None:
 def _read_headers(headers: Headers) -> tuple[dict[str, Any], str]:
     attributes: dict[str, Any] = {}
     media = ""
-    for name, raw in headers:
+    for given, raw in headers:
+        name = given.lower()
         if name.startswith("ce_"):
             attributes[name[3:]] = _text(raw, name)
-        elif name.lower() == "content-type":
+        elif name == "content-type":
             media = _text(raw, name).partition(";")[0].strip().lower()
     return attributes, media
 

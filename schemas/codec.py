@@ -123,9 +123,8 @@ def check_key(key: bytes | None, event: InputEvent | OutputEvent) -> None:
 def check_future(event: InputEvent, timestamp_ms: int, limits: Limits = DEFAULT_LIMITS) -> None:
     """Raise FutureEvent when an event happened more than `future_seconds` after `timestamp_ms`."""
     ahead_us = to_us(event.occurred_at) - timestamp_ms * 1000
-    if ahead_us > limits.future_seconds * 1_000_000:
+    allowed = limits.future_seconds
+    if ahead_us > allowed * 1_000_000:
         seconds = ahead_us / 1e6
-        detail = (
-            f"occurred_at is {seconds:.0f} s after the record's timestamp, at most {limits.future_seconds} s may be"
-        )
-        raise FutureEvent(detail, limit="future_seconds", allowed=limits.future_seconds)
+        detail = f"occurred_at is {seconds:.3f} s after the record's timestamp, future_seconds is {allowed}"
+        raise FutureEvent(detail, limit="future_seconds", allowed=allowed)

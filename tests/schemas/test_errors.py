@@ -37,6 +37,7 @@ CODES = [
     "fold_mismatch",
     "not_found",
     "restoring",
+    "service_unavailable",
     "invalid_query",
     "port_in_use",
     "missing_extra",

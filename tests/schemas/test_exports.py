@@ -57,6 +57,7 @@ PUBLIC = [
     "Reflection",
     "Relationship",
     "Restoring",
+    "ServiceUnavailable",
     "SourceGap",
     "StateLost",
     "StoreUnavailable",
