@@ -16,6 +16,8 @@ from moodstream.schemas.errors import InternalFault, InvalidQuery, MoodstreamErr
 from moodstream.schemas.faults import rule_of
 
 MEDIA_TYPE = "application/problem+json"
+_BRANCHES = ("function-", "literal[", "GivenMood")
+"""How parts of a location begin that are no fields, but branches of a union."""
 _SOON = {"Retry-After": "1"}
 
 
@@ -67,7 +69,7 @@ async def _invalid(_request: Request, error: Exception) -> Response:
 def _fault(error: ErrorDetails) -> dict[str, str]:
     own, rule, detail = rule_of(error)
     place, *path = [str(part) for part in error["loc"]]
-    parts = [part for part in (*path, own) if part and not part.startswith("function-")]
+    parts = [part for part in (*path, own) if part and not part.startswith(_BRANCHES)]
     if error["type"] == "json_invalid":
         return {"field": place, "rule": "json", "detail": "must be JSON in UTF-8"}
     return {"field": ".".join(parts) or place, "rule": rule, "detail": detail}
