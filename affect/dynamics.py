@@ -100,8 +100,12 @@ def signal_delta(delta: Triple) -> Triple:
 
 def mood_of(x: Triple, dynamics: Dynamics) -> Triple:
     """Return the mood that lies `x` away from the baseline, in [-1, 1] per axis."""
-    p, a, d = (min(max(b + v, -1.0), 1.0) for b, v in zip(dynamics.baseline, x, strict=True))
-    return p, a, d
+    base = dynamics.baseline
+    return _within(base[0] + x[0]), _within(base[1] + x[1]), _within(base[2] + x[2])
+
+
+def _within(value: float) -> float:
+    return -1.0 if value < -1.0 else 1.0 if value > 1.0 else value
 
 
 def octant(pad: Triple) -> str:

@@ -34,7 +34,10 @@ _FADED_HALF_LIVES = 1_100.0
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A slope per hour with its standard error, its two-sided p, and the standard deviation of what it leaves over."""
+    """A slope per hour with its standard error, its two-sided p, and the scatter around a line with that slope.
+
+    `residual` is the standard deviation of what the line leaves over, with n - 2.
+    """
 
     slope: float
     error: float
@@ -50,7 +53,7 @@ def weights(hours: Series, half_life: float) -> Series:
 def slope_test(hours: Series, y: Series, half_life: float) -> Slope | None:
     """Test a series, sorted by time, for a slope; None with fewer than 10 values or when all have one time.
 
-    Without variance the slope is 0 and p is 1; with (almost) no residual p is 0. Times and half-life in hours.
+    Without variance the slope is 0 and p is 1; where c explains (almost) everything p is 0. Times and half-life in hours.
     """
     n = len(y)
     lever = _lever(hours, half_life) if n >= SLOPE_MINIMUM else None
@@ -62,15 +65,14 @@ def slope_test(hours: Series, y: Series, half_life: float) -> Slope | None:
     c, spread = lever
     cc, zz, cz = float(c @ c), float(z @ z), float(c @ z)
     rest = 1.0 - cz * cz / (cc * zz)
-    slope = _finite(cz / spread * unit)
+    steep = _finite(cz / spread)
+    slope, residual = _finite(steep * unit), _finite(_scatter(hours, z, steep) * unit)
     if rest < _NO_RESIDUAL:
-        return Slope(slope, 0.0, 0.0, 0.0)
-    e = z - c * (cz / cc)
-    careful = _careful(e, 2.0 / n)
+        return Slope(slope, 0.0, 0.0, residual)
+    careful = _careful(z - c * (cz / cc), 2.0 / n)
     t = sqrt((1.0 - rest) / rest * (n - 2) * careful)
     error = sqrt(cc * zz * rest / ((n - 2) * careful)) / spread
-    residual = sqrt(float(e @ e) / (n - 2))
-    return Slope(slope, _finite(error * unit), two_sided_p(t, n - 2), _finite(residual * unit))
+    return Slope(slope, _finite(error * unit), two_sided_p(t, n - 2), residual)
 
 
 def acceleration(hours: Series, y: Series, half_life: float) -> float | None:
@@ -123,6 +125,13 @@ def _lever(hours: Series, half_life: float) -> tuple[Series, float] | None:
 def _slope_of(hours: Series, z: Series, half_life: float) -> float | None:
     lever = _lever(hours, half_life)
     return None if lever is None else float(lever[0] @ z) / lever[1]
+
+
+def _scatter(hours: Series, z: Series, slope: float) -> float:
+    """Return the standard deviation of centred values around a line with this slope through their middle."""
+    with np.errstate(over="ignore"):  # the steepest slope of all times the longest time
+        off = z - slope * (hours - hours.mean())
+        return sqrt(float(off @ off) / (len(z) - 2))
 
 
 def _scaled(y: Series) -> tuple[float, Series]:

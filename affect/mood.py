@@ -16,7 +16,15 @@ from typing import NamedTuple
 from moodstream.affect.dynamics import AT_REST, Dynamics, Triple, decay, limit, octant, signal_delta, step
 from moodstream.affect.mood_row import Base, Kept, Late, MoodRow, Shift, cut_cause
 from moodstream.affect.params import PARAMS
-from moodstream.affect.reading import Reading, Revision, in_late_window, mood_at, mood_from_points, trajectory_points
+from moodstream.affect.reading import (
+    Reading,
+    Revision,
+    in_late_window,
+    mood_at,
+    mood_from_points,
+    newest_mood,
+    trajectory_points,
+)
 
 __all__ = [
     "Dynamics",
@@ -28,6 +36,7 @@ __all__ = [
     "Signal",
     "mood_at",
     "mood_from_points",
+    "newest_mood",
     "octant",
     "rebase",
     "shift",

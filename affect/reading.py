@@ -47,6 +47,13 @@ def mood_at(row: MoodRow, t: int, dynamics: Dynamics) -> Reading:
     return Reading(mood_of(x, dynamics), x, approximate, before_base=False)
 
 
+def newest_mood(row: MoodRow, dynamics: Dynamics) -> Triple:
+    """Return the mood at the newest signal that is kept, at no cost while signals come in order; else at the base."""
+    if row.kept:
+        return mood_of(_head(row, dynamics), dynamics)
+    return dynamics.baseline if row.base is None else mood_of(row.base.x, dynamics)
+
+
 def trajectory_points(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
     """Return the shifts that are still in the row, oldest first, as they would be written if they left it now."""
     base = row.base

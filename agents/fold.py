@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from moodstream.affect.appraisal import appraise
-from moodstream.affect.mood import Revision, Shift, Signal, mood_at, octant, rebase, shift
+from moodstream.affect.mood import Revision, Shift, Signal, newest_mood, octant, rebase, shift
 from moodstream.affect.params import PARAMS_HASH
 from moodstream.affect.trends import observe, turn_key, values_of
 from moodstream.agents.agent_rows import AgentRows
@@ -121,7 +121,7 @@ def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cau
     signal = Signal(entry.us // _US_PER_MS, entry.ident, delta)
     _put_shifts(agent, entry, shift(agent.mood, signal, agent.profile.dynamics, cause), changes)
     agent.touched[MOOD] = entry.offset
-    now = octant(mood_at(agent.mood, agent.mood.newest_t, agent.profile.dynamics).mood)
+    now = octant(newest_mood(agent.mood, agent.profile.dynamics))
     if not changes.octants or changes.octants[-1] != now:
         changes.octants.append(now)
 

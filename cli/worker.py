@@ -73,6 +73,7 @@ def _work(settings: Settings) -> None:
 
     gc.collect()
     gc.freeze()  # what is imported by now stays; the collector need not look at it again
+    gc.set_threshold(50_000, 20, 50)  # a chunk makes many objects, and hardly any cycle
 
     async def main() -> None:
         one = Worker(settings.streams, settings.state, settings.worker)

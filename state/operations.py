@@ -35,23 +35,34 @@ class _Plan:
         self.sets: dict[bytes, list[bytes]] = defaultdict(list)
         self.deletes: dict[bytes, list[bytes]] = defaultdict(list)
         self.members: dict[bytes, list[bytes]] = defaultdict(list)
+        self._dated: dict[tuple[bytes, int], tuple[bytes, bytes]] = {}
+        """Agent and bucket to the keys of its memories and ids: formatted once."""
 
     def put(self, row_key: bytes, row: bytes) -> None:
         """Plan to write a row and what is derived from it."""
         agent, suffix = split_row_key(row_key)
         kind = kind_of(suffix)
-        key, field = self.layout.place(row_key)
-        self.sets[key] += (field, row)
-        if kind is Kind.MEMORY:
-            bucket, ident = bucket_and_id(suffix)
-            entry = IdEntry(row_offset(row), bucket, content_digest(row[HEADER.size :]))
-            self.sets[self.layout.ids(agent)] += (ident, entry.pack())
-        if kind in (Kind.MEMORY, Kind.SHIFT):
-            self.sets[self.layout.buckets(agent)] += (b"%d" % bucket_and_id(suffix)[0], b"")
-        elif kind is Kind.AGENT:
+        if kind is Kind.MEMORY or kind is Kind.SHIFT:
+            self._put_dated(agent, suffix, kind, row)
+            return
+        self.sets[self.layout.agent(agent)] += (suffix, row)
+        if kind is Kind.AGENT:
             tenant, _, name = agent.partition(b"/")
             self.sets[self.layout.tenants] += (tenant, b"")
             self.members[self.layout.agents(tenant)].append(name)
+
+    def _put_dated(self, agent: bytes, suffix: bytes, kind: Kind, row: bytes) -> None:
+        bucket, ident = bucket_and_id(suffix)
+        hashes = self._dated.get((agent, bucket))
+        if hashes is None:
+            hashes = self._dated[agent, bucket] = self.layout.memory(agent, bucket), self.layout.ids(agent)
+            self.sets[self.layout.buckets(agent)] += (b"%d" % bucket, b"")
+        if kind is Kind.SHIFT:
+            self.sets[hashes[0]] += (b"s" + ident, row)
+            return
+        entry = IdEntry(row_offset(row), bucket, content_digest(row[HEADER.size :]))
+        self.sets[hashes[0]] += (ident, row)
+        self.sets[hashes[1]] += (ident, entry.pack())
 
     def drop(self, row_key: bytes) -> None:
         """Plan to delete a row and what is derived from it."""
