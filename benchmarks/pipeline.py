@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import statistics
 import sys
 import tempfile
@@ -33,6 +34,7 @@ FLOOR = 8.0
 def main() -> None:
     """Read the options, start the servers, measure, print."""
     options = parsed(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # so that servers and folder go too
     choice = choose()
     if choice.how is None:
         sys.exit(f"the benchmark needs real Kafka and Redis: {choice.why}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.process import cpu_seconds, machine_seconds, peak_mb, tree
 from bench.subjects import Subject
 from bench.window import Sample, rates
+from support.servers import end_with_parent
 
 STEP_SECONDS = 0.1
 LIMIT_SECONDS = 300
@@ -74,7 +75,13 @@ def _start(subject: Subject, folder: Path, log: Path) -> subprocess.Popen[bytes]
     env = {**os.environ, **subject.env}
     with log.open("wb") as out:
         return subprocess.Popen(
-            list(subject.command), cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            list(subject.command),
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            preexec_fn=end_with_parent,
         )
 
 

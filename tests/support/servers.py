@@ -55,7 +55,7 @@ class Server:
                 stderr=log,
                 env={**os.environ, **self.env},
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
         wait_until(self._ready, seconds=60, what=f"{self.name} on port {self.port}")
 
@@ -100,7 +100,7 @@ class Server:
         return self.process
 
 
-def _end_with_parent() -> None:
-    """Make the kernel end the server when the test process dies, even by kill -9 (Linux only)."""
+def end_with_parent() -> None:
+    """Make the kernel end a child when its parent dies, even by kill -9: the `preexec_fn` of a server (Linux only)."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
