@@ -44,8 +44,8 @@ class Remembered(NamedTuple):
     content: MemoryContent
     offset: int
     shifted: bool = False
-    dynamics: Dynamics | None = None
-    """The profile values in force, for a shift."""
+    in_force: tuple[float, ...] = ()
+    """Of a shift: baseline, time constants in hours and largest displacement that held then."""
     approximate: bool = False
     broken: bool = False
     """A shift whose mood is not known."""
@@ -82,24 +82,19 @@ def _point(ident: bytes, rows: BucketRows, kept: Mapping[bytes, Shift]) -> Shift
 
 
 def _shifted(stored: StoredMemory, shift: tuple[float, ...], point: Shift | None) -> Remembered:
-    content, dynamics = stored.content, values_in_force(shift)
+    content, in_force = stored.content, shift[3:]
     return Remembered(
         content.occurred_us,
         MOOD_PREFIX + content.event_id,
         MOOD,
-        None if point is None else mood_of(point.x, dynamics),
+        None if point is None else mood_of(point.x, _dynamics(in_force)),
         content,
         stored.offset,
         shifted=True,
-        dynamics=dynamics,
+        in_force=in_force,
         approximate=point is not None and point.approximate,
         broken=point is None,
     )
-
-
-def values_in_force(shift: tuple[float, ...]) -> Dynamics:
-    """The profile values of a memory's shift."""
-    return _dynamics(shift[3:])
 
 
 @lru_cache(maxsize=1024)
@@ -114,11 +109,8 @@ def _mood_attributes(memory: Remembered) -> dict[str, str]:
         own["turn-id"] = memory.content.turn_id
     if memory.pad is not None:
         own.update(zip(AXES, map(text_of, memory.pad), strict=True))
-    if memory.dynamics is not None:
-        hours = [tau / 3_600_000.0 for tau in memory.dynamics.tau_ms]
-        own["baseline"] = text_of(memory.dynamics.baseline)
-        own["tau"] = text_of(hours)
-        own["max-displacement"] = text_of(memory.dynamics.bound)
+    for place, name in enumerate(("baseline", "tau", "max-displacement")):
+        own[name] = text_of(memory.in_force[3 * place : 3 * place + 3])
     return dict(sorted(own.items()))
 
 
