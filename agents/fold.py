@@ -13,10 +13,10 @@ from moodstream.affect.params import PARAMS_HASH
 from moodstream.affect.trends import observe, turn_key, values_of
 from moodstream.agents.agent_rows import AgentRows
 from moodstream.schemas.base import Embedding
-from moodstream.schemas.events import Engagement, InputEvent, MoodSignal, Outcome
+from moodstream.schemas.events import Engagement, InputEvent, Outcome
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_us
-from moodstream.schemas.memory import MemoryRecord, to_memory
+from moodstream.schemas.memory import attributes_of, text_of_memory
 from moodstream.schemas.profile import AgentProfile
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
@@ -164,20 +164,20 @@ def _in_force(profile: Profile) -> tuple[float, ...]:
 def memory_content(entry: Entry) -> MemoryContent:
     """What the memory row of an event says (docs/rows.md, `memory`)."""
     event = entry.event
-    record: MemoryRecord = to_memory(event)  # type: ignore[arg-type]  # profiles do not come here
-    pad = record.pad
+    fields = event.__dict__
+    pad, embedding = fields.get("pad"), fields["embedding"]
     return MemoryContent(
         event.event_id,
         event.type_name,
         entry.us,
-        record.text,
-        record.importance,
-        None if pad is None or isinstance(event, MoodSignal) else (pad.pleasure, pad.arousal, pad.dominance),
-        dict(sorted(record.attributes.items())),
-        dict(sorted(record.metadata.items())),
-        record.case_id,
-        record.turn_id,
-        None if record.embedding is None else _packed(record.embedding),
+        text_of_memory(event),  # type: ignore[arg-type]  # profiles do not come here
+        fields["importance"],
+        None if pad is None else (pad.pleasure, pad.arousal, pad.dominance),
+        dict(sorted(attributes_of(event).items())),  # type: ignore[arg-type]
+        dict(sorted(fields["metadata"].items())),
+        fields["case_id"],
+        fields["turn_id"],
+        None if embedding is None else _packed(embedding),
     )
 
 

@@ -116,16 +116,30 @@ def to_memory(event: Event) -> MemoryRecord:
     other fields are. A mood signal becomes a record of the domain mood whose PAD values only the fold can know; its
     deltas are kept under keys of our own (`ms-...`).
     """
+    attributes = attributes_of(event)
+    domain = domain_of(event)
+    record = {name: getattr(event, name) for name in _SHARED}
+    record.update(_identity(event, domain), attributes=attributes, domain=domain, type_name=event.type_name)
+    return MemoryRecord.model_validate(record)
+
+
+def attributes_of(event: Event) -> dict[str, str]:
+    """Return an event's own fields as the attributes of its memory; TypeError for one that is not remembered."""
     columns = _COLUMNS.get(type(event))
     if columns is None:
         raise TypeError(f"{type(event).__name__} is not remembered")
-    domain = domain_of(event)
     fields = event.__dict__
     attributes = {key: text_of(fields[name]) for key, name, _ in columns if fields[name] is not None}
-    attributes.update(_own_attributes(event, domain))
-    record = {name: fields[name] for name in _SHARED}
-    record.update(_identity(event, domain), attributes=attributes, domain=domain, type_name=event.type_name)
-    return MemoryRecord.model_construct(**record)  # its parts are those of an event that has been validated
+    attributes.update(_own_attributes(event, domain_of(event)))
+    return attributes
+
+
+def text_of_memory(event: Event) -> str:
+    """Return what the memory of an event says: its description, or its cause where it only moved the mood."""
+    if isinstance(event, DomainEvent):
+        return event.description
+    cause: str | None = getattr(event, "cause", None)
+    return cause or UNCAUSED
 
 
 def domain_of(event: Event) -> Domain:
@@ -138,12 +152,11 @@ _DOMAIN_OF: dict[str, Domain] = {name: name for name in DOMAINS}
 
 def _identity(event: Event, domain: Domain) -> dict[str, Any]:
     if isinstance(event, DomainEvent):
-        return {"memory_id": event.event_id, "text": event.description, "pad": event.pad}
+        return {"memory_id": event.event_id, "text": text_of_memory(event), "pad": event.pad}
     if isinstance(event, MoodState):
         pad = Pad(pleasure=event.pleasure, arousal=event.arousal, dominance=event.dominance)
-        return {"memory_id": event.event_id, "text": event.cause, "pad": pad}
-    text = getattr(event, "cause", None) or UNCAUSED
-    return {"memory_id": MOOD_PREFIX + event.event_id, "text": text, "pad": None}
+        return {"memory_id": event.event_id, "text": text_of_memory(event), "pad": pad}
+    return {"memory_id": MOOD_PREFIX + event.event_id, "text": text_of_memory(event), "pad": None}
 
 
 def _own_attributes(event: Event, domain: Domain) -> dict[str, str]:
