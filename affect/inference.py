@@ -53,7 +53,7 @@ def weights(hours: Series, half_life: float) -> Series:
 def slope_test(hours: Series, y: Series, half_life: float) -> Slope | None:
     """Test a series, sorted by time, for a slope; None with fewer than 10 values or when all have one time.
 
-    Without variance the slope is 0 and p is 1; where c explains (almost) everything p is 0. Times and half-life in hours.
+    Times and half-life in hours. Without variance the slope is 0 and p is 1; where c explains everything p is 0.
     """
     n = len(y)
     lever = _lever(hours, half_life) if n >= SLOPE_MINIMUM else None

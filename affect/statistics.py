@@ -52,9 +52,9 @@ class TrendSummary:
 
     `observations` counts the turns in use, `decayed_count` weighs them by their age at `as_of`, `decayed_mean` is in
     the signal's own unit, `rate` is yes / known. `slope_per_hour`, `standard_error`, `delta` (slope · duration),
-    `volatility` (standard deviation around the slope's line) and `acceleration` (per hour²) are in transformed units. `change_at_ms`
-    is the time of the first turn after the newest step. `direction` is insufficient, stable, improving or declining;
-    with `sign` 0 nothing is better, so it is never one of the last two.
+    `volatility` (standard deviation around a line with that slope) and `acceleration` (per hour²) are in transformed
+    units. `change_at_ms` is the time of the first turn after the newest step. `direction` is insufficient, stable,
+    improving or declining; with `sign` 0 nothing is better, so it is never one of the last two.
     """
 
     signal: str
