@@ -208,7 +208,11 @@ def test_an_event_over_the_limit():
 def test_limits_hold_on_a_topic():
     with pytest.raises(InvalidEvent, match="metadata_entries"):
         decode(KEY, value(metadata={"a": "", "b": ""}), limits=Limits(metadata_entries=1))
-    assert decode(KEY, value(description="x" * 9000), limits=Limits(description_bytes=9000)).ignored == 0
+    wide = Limits(description_bytes=9000)
+    assert decode(KEY, value(description="x" * 9000), limits=wide).ignored == 0
+    assert decode(KEY, value(description="x" * 9000, new=1), limits=wide).ignored == 1
+    with pytest.raises(InvalidEvent, match="description_bytes"):
+        decode(KEY, value(description="x" * 9001, new=1), limits=wide)
 
 
 def test_the_future_is_measured_against_the_records_own_timestamp():

@@ -153,6 +153,7 @@ def test_json_and_python_are_judged_alike(drawn):
     name, fields = drawn
     event = make(INPUT_TYPES[name], **fields)
     assert parse(as_json(name, fields)) == event
+    assert parse(as_json(name, fields)).occurred_at.tzinfo is UTC
     assert parse(fields, name) == event
     assert event.occurred_at == fields["occurred_at"]
     assert event.occurred_at.tzinfo is UTC
