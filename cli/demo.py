@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from moodstream.streams.report import Receipt
 
 _BARS = "▁▂▃▄▅▆▇█"
-_WIDTH = 30
+_WIDTH = 26
 _POLL_SECONDS = 0.03
 _PATIENCE_SECONDS = 10.0
 _ARROWS = {"improving": ("▲", "green"), "declining": ("▼", "red"), "stable": ("=", "dim"), "insufficient": ("?", "dim")}
@@ -128,24 +129,28 @@ def sparkline(values: list[float], width: int = _WIDTH) -> str:
 
 
 def _mood_table(stage: Stage) -> Table:
-    table = Table(title="moods", title_justify="left")
-    for name in ("agent", "mood", "pleasure so far", "P", "A", "D", "moved by"):
-        table.add_column(name, justify="right" if len(name) == 1 else "left", no_wrap=name != "moved by")
+    table = _table("moods", "agent", "mood", "pleasure so far", "pleasure>", "arousal>", "dominance>")
     for agent, found in sorted(stage.moods.items()):
         axes = [f"{found['mood'][axis]:+.2f}" for axis in ("pleasure", "arousal", "dominance")]
         course = Text(sparkline(stage.course[agent]), style="green" if found["mood"]["pleasure"] >= 0 else "red")
-        table.add_row(agent, found["octant"], course, *axes, Text(found["cause"] or "-"))
+        table.add_row(agent, found["octant"], course, *axes)
     return table
 
 
 def _trend_table(stage: Stage) -> Table:
-    table = Table(title="trends", title_justify="left")
-    for name in ("agent", "signal", "direction", "observations", "mean", "p"):
-        table.add_column(name, justify="right" if name in ("observations", "mean", "p") else "left")
+    table = _table("trends", "agent", "signal", "direction", "observations>", "mean>", "p>")
     for agent, found in stage.trends.items():
         for signal, trend in found["signals"].items():
             if trend["observations"]:
                 table.add_row(agent, signal, _direction(trend), *_numbers(trend))
+    return table
+
+
+def _table(title: str, *names: str) -> Table:
+    """Make a table that fits 80 columns; a name with > is a column of numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in names:
+        table.add_column(name.rstrip(">"), justify="right" if name.endswith(">") else "left", no_wrap=True)
     return table
 
 
@@ -156,7 +161,8 @@ def _direction(trend: dict[str, Any]) -> Text:
 
 def _numbers(trend: dict[str, Any]) -> tuple[str, str, str]:
     mean, p = trend["decayed_mean"], trend["p"]
-    return str(trend["observations"]), "-" if mean is None else f"{mean:,.2f}", "-" if p is None else f"{p:.3f}"
+    digits = 0 if mean is not None and abs(mean) >= 100 else 2
+    return str(trend["observations"]), "-" if mean is None else f"{mean:,.{digits}f}", "-" if p is None else f"{p:.3f}"
 
 
 def _farewell(console: Console) -> None:

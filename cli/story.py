@@ -48,20 +48,20 @@ def _support() -> Iterator[Beat]:
 
 # Minute, customer, seconds until the answer, length of the answer, shift of sentiment, whether the talk went on.
 _LETTERS = (
-    (14, "ana", 2400, 410, -0.6, False, "Ana cannot log in and has a deadline at noon."),
-    (26, "ben", 1500, 220, -0.5, True, "Ben asks what exactly was tested."),
-    (39, "cleo", 1900, 530, -0.7, False, "Cleo wants to speak to a person."),
-    (52, "ana", 1200, 300, -0.4, True, "Ana asks again, shorter."),
-    (78, "dev", 1600, 180, -0.5, False, "Dev quotes the promise of the pricing page."),
-    (93, "ben", 900, 160, -0.2, True, "Ben sends the log of his browser."),
-    (108, "eli", 700, 120, -0.3, True, "Eli would be content with a time."),
+    (14, "ana", 2400, 210, -0.6, False, "Ana cannot log in and has a deadline at noon."),
+    (26, "ben", 1500, 160, -0.5, True, "Ben asks what exactly was tested."),
+    (39, "cleo", 1900, 330, -0.7, False, "Cleo wants to speak to a person."),
+    (52, "ana", 1200, 120, -0.4, True, "Ana asks again, shorter."),
+    (78, "dev", 1600, 280, -0.5, False, "Dev quotes the promise of the pricing page."),
+    (93, "ben", 900, 90, -0.2, True, "Ben sends the log of his browser."),
+    (108, "eli", 700, 240, -0.3, True, "Eli would be content with a time."),
     (126, "cleo", 800, 140, -0.1, True, "Cleo says the log helped her too."),
-    (150, "ana", 400, 90, 0.1, True, "Ana found a way around and shares it."),
+    (150, "ana", 400, 200, 0.1, True, "Ana found a way around and shares it."),
     (178, "dev", 300, 110, 0.0, True, "Dev thanks for the plain words."),
-    (196, "eli", 240, 80, 0.3, True, "Eli can log in."),
-    (209, "ben", 150, 70, 0.2, True, "Ben can log in."),
-    (224, "cleo", 90, 60, 0.5, True, "Cleo can log in and laughs about it."),
-    (241, "ana", 60, 75, 0.6, True, "Ana made her deadline."),
+    (196, "eli", 240, 300, 0.3, True, "Eli can log in."),
+    (209, "ben", 150, 170, 0.2, True, "Ben can log in."),
+    (224, "cleo", 90, 130, 0.5, True, "Cleo can log in and laughs about it."),
+    (241, "ana", 60, 250, 0.6, True, "Ana made her deadline."),
 )
 
 

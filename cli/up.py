@@ -119,10 +119,9 @@ class _Run:
         house, family = self.house, self.family
         await family.start(embedded.broker(house))
         await family.start(embedded.valkey(house))
-        await family.during(self._valkey())
-        await family.start(embedded.service(house))
-        await family.during(self._topics())
+        await family.during(asyncio.gather(self._valkey(), self._topics()))
         await family.start(embedded.worker(house))
+        await family.start(embedded.service(house))
         await family.during(self._ready())
 
     async def _topics(self) -> None:
