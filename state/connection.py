@@ -21,6 +21,7 @@ def connect(settings: StateSettings) -> Redis:
     from redis.asyncio import BlockingConnectionPool, Redis
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
+    from redis.exceptions import ConnectionError as Disconnected
 
     pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
         settings.url,
@@ -29,8 +30,8 @@ def connect(settings: StateSettings) -> Redis:
         socket_connect_timeout=settings.connect_seconds,
         socket_timeout=settings.answer_seconds,
         protocol=2,
-        # One more try mends a connection that the server has closed in the meantime.
-        retry=Retry(NoBackoff(), 1),
+        # One more try mends a connection that the server has closed in the meantime. A timeout is not tried again.
+        retry=Retry(NoBackoff(), 1, supported_errors=(Disconnected,)),
     )
     return Redis.from_pool(pool)
 

@@ -45,6 +45,7 @@ MEMORY_PREFIX = b"memory/"
 SHIFT_PREFIX = b"shift/"
 
 _SINGLE = {AGENT: Kind.AGENT, MOOD: Kind.MOOD, TRENDS: Kind.TRENDS, PROFILE: Kind.PROFILE, NOTICE: Kind.NOTICE}
+_BY_NUMBER = {kind.value: kind for kind in Kind}
 _PREFIXED = {b"pair": Kind.PAIR, b"memory": Kind.MEMORY, b"shift": Kind.SHIFT}
 
 
@@ -77,10 +78,10 @@ def unpack_row(data: bytes) -> Row:
     version, kind, fold, params, offset = HEADER.unpack_from(data)
     if version != ROW_FORMAT:
         raise RowError(f"row format {version} is not known, only {ROW_FORMAT}")
-    try:
-        return Row(Kind(kind), fold, params, offset, data[HEADER.size :])
-    except ValueError as error:
-        raise RowError(f"row kind {kind} is not known") from error
+    known = _BY_NUMBER.get(kind)
+    if known is None:
+        raise RowError(f"row kind {kind} is not known")
+    return Row(known, fold, params, offset, data[HEADER.size :])
 
 
 def row_offset(data: bytes) -> int:
