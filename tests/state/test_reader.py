@@ -245,3 +245,18 @@ async def test_meta_tells_positions_counts_and_lag(stored: Stored, reader: State
         "accepted": 80, "duplicate": 6, "erased": 1, "dead": 3, "conflict": 0, "ignored": 0
     }  # fmt: skip
     assert await reader.partition_meta(77) is None
+
+
+async def test_a_redis_that_never_answers_is_given_up() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    reader = StateReader(StateSettings(url=f"redis://127.0.0.1:{port}/0", answer_seconds=0.2))
+    with pytest.raises(StoreUnavailable, match=str(port)):
+        await reader.ping()
+    await reader.close()
+    server.close()
+    await server.wait_closed()
