@@ -83,6 +83,7 @@ def environment(house: House) -> dict[str, str]:
         "STREAMS__REPLICATION": "1",
         "STREAMS__MIN_INSYNC": "1",
         "STREAMS__REBALANCE_SECONDS": "1",
+        "STREAMS__SESSION_SECONDS": "4",  # this broker keeps the first member waiting for half of it
         "STATE__URL": house.redis_url,
         "QUERY__HOST": LOOPBACK,
         "QUERY__PORT": str(house.ports.http_port),
