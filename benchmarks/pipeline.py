@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import signal
 import statistics
 import sys
@@ -34,6 +35,7 @@ FLOOR = 8.0
 def main() -> None:
     """Read the options, start the servers, measure, print."""
     options = parsed(sys.argv[1:])
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it complains of topics that were just made
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # so that servers and folder go too
     choice = choose()
     if choice.how is None:
@@ -50,33 +52,39 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench pipeline", description=__doc__)
     parser.add_argument("--events", type=int, default=200_000, help="events of the backlog")
     parser.add_argument("--agents", type=int, default=1_000)
-    parser.add_argument(
-        "--stock-events", type=int, default=30_000, help="how many of them the stock agent gets through"
-    )
+    parser.add_argument("--stock-events", type=int, default=30_000, help="events of the stock agent's backlog")
     parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
     return parser.parse_args(arguments)
 
 
 async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) -> list[tuple[Result, Result]]:
-    """Fill the log once, then measure the stock agent and our worker in turns."""
-    prefix = f"bench-{uuid.uuid4().hex[:8]}"
-    topics = StreamSettings(bootstrap=platform.bootstrap, prefix=f"{prefix}.", app_id=prefix, partitions=PARTITIONS)
-    await create(topics)
-    say(f"publishing {options.events:,} events of {options.agents:,} agents")
-    await publish(Workload(options.events, options.agents), platform.bootstrap, topics.topics.events)
+    """Fill the logs once, then measure the stock agent and our worker in turns."""
+    whole = Workload(options.events, options.agents)
+    # As many events an agent, so that its rows grow as large, of fewer agents: it would take minutes otherwise.
+    part = Workload(options.stock_events, max(options.agents * options.stock_events // options.events, 1))
+    mine, stock = await filled(platform, whole), await filled(platform, part)
     servers = [each.process.pid for each in (platform.broker, platform.redis) if each and each.process]
     results = []
     for number in range(1, options.rounds + 1):
         async with AsyncExitStack() as stack:
-            stock = await stock_faust(platform, topics, options.stock_events, folder, stack)
-            mine = await ours(platform, topics, options.events, stack)
-            pair = []
-            for subject in (stock, mine):
-                say(f"round {number} of {options.rounds}: {subject.name}, {subject.events:,} events")
-                pair.append(await measure(subject, servers, folder))
-            results.append((pair[0], pair[1]))
+            pair = (
+                await stock_faust(platform, stock, part.events, folder, stack),
+                await ours(platform, mine, whole.events, stack),
+            )
+            say(f"round {number} of {options.rounds}")
+            results.append((await measure(pair[0], servers, folder), await measure(pair[1], servers, folder)))
     return results
+
+
+async def filled(platform: Platform, workload: Workload) -> StreamSettings:
+    """Make the topics of a deployment and publish a workload to it."""
+    prefix = f"bench-{uuid.uuid4().hex[:8]}"
+    topics = StreamSettings(bootstrap=platform.bootstrap, prefix=f"{prefix}.", app_id=prefix, partitions=PARTITIONS)
+    await create(topics)
+    say(f"publishing {workload.events:,} events of {workload.agents:,} agents")
+    await publish(workload, platform.bootstrap, topics.topics.events)
+    return topics
 
 
 def report(results: list[tuple[Result, Result]], *, as_json: bool) -> None:
@@ -90,7 +98,8 @@ def report(results: list[tuple[Result, Result]], *, as_json: bool) -> None:
     summary = summed_up(results)
     console.print(
         f"moodstream {summary['moodstream']:,.0f} events/s, stock Faust {summary['stock_faust']:,.0f} events/s: "
-        f"{summary['ratios']['stock_faust']:.1f} x (median of the rounds; the floor is {FLOOR:g} x)"
+        f"{summary['ratios']['stock_faust']:.1f} x (median of the rounds; the floor is {FLOOR:g} x); "
+        f"CPU per event {summary['cpu_ratios']['stock_faust']:.1f} x less"
     )
     if as_json:
         print(json.dumps({**summary, "runs": [each.rounded() for pair in results for each in pair]}))
@@ -99,11 +108,13 @@ def report(results: list[tuple[Result, Result]], *, as_json: bool) -> None:
 def summed_up(results: list[tuple[Result, Result]]) -> dict:
     """Take medians; ratios are of runs that stood side by side."""
     ratio = statistics.median(mine.events_per_s / stock.events_per_s for stock, mine in results)
+    cpu = statistics.median(stock.cpu_s_per_million / mine.cpu_s_per_million for stock, mine in results)
     return {
         "benchmark": "pipeline",
         "moodstream": round(statistics.median(mine.events_per_s for _, mine in results)),
         "stock_faust": round(statistics.median(stock.events_per_s for stock, _ in results)),
         "ratios": {"stock_faust": round(ratio, 2)},
+        "cpu_ratios": {"stock_faust": round(cpu, 2)},
     }
 
 

@@ -32,7 +32,7 @@ class Result:
 
     def rounded(self) -> dict[str, object]:
         """Give the values as they are printed."""
-        digits = {"events_per_s": 0, "cpu_s_per_million": 1, "rss_mb": 0, "other_cores": 2}
+        digits = {"events_per_s": None, "cpu_s_per_million": 1, "rss_mb": None, "other_cores": 2}
         return {name: round(value, digits[name]) if name in digits else value for name, value in asdict(self).items()}
 
 
