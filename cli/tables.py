@@ -15,6 +15,7 @@ Answer = Mapping[str, Any]
 
 _ARROWS = {"improving": "[green]improving[/]", "declining": "[red]declining[/]", "insufficient": "[dim]too few[/]"}
 _SHORT = 60
+_LARGE = 1000
 
 
 def agents(answer: Answer) -> None:
@@ -142,7 +143,9 @@ def _number(value: float) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
 
 
 def _time(text: str | None) -> str:

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import httpx
@@ -174,3 +176,9 @@ async def test_the_document_describes_all_paths_and_problems(client: httpx.Async
     names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names <= set(document["components"]["schemas"])
     assert "HTTPValidationError" not in text
+
+
+def test_the_service_knows_no_broker() -> None:
+    code = "import sys, moodstream.query.app; print({'faust', 'mode', 'aiokafka'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
