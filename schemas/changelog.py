@@ -1,10 +1,13 @@
 """The changelog of the table `state`: how it is written, and the rule by which its records count.
 
 A partition's changelog holds rows and three kinds of control records. A *claim* (`owner`) is written by a worker that
-takes the partition; from there on only records with its token count, so a frozen predecessor that wakes up can append
+takes the partition; from there on only records with its mark count, so a frozen predecessor that wakes up can append
 as much as it likes. A *position* closes a chunk: the rows before it become the state together, or not at all. The
 *incarnation* tells one log from another that has taken its name. Rows after the last position, and records of a stale
 writer, are *loose*: the next owner writes their true values again before it goes on (docs/architecture.md).
+
+A mark names the offset of its claim, for compaction keeps only the newest claim: a reader that starts before others
+must still tell their writers from the stale ones.
 """
 
 from __future__ import annotations
@@ -53,6 +56,14 @@ class LogRecord(NamedTuple):
     key: bytes
     value: bytes | None
     token: bytes
+    """Who wrote it: the token in a claim, the mark of the claim in all other records."""
+
+
+class Place(NamedTuple):
+    """An offset of the log, and the mark of its owner there."""
+
+    offset: int
+    writer: bytes
 
 
 class Commit(NamedTuple):
@@ -63,16 +74,21 @@ class Commit(NamedTuple):
     end: int
     """Changelog offset behind the position record."""
     writer: bytes
-    """Token of the log's owner there."""
+    """Mark of the log's owner there."""
 
 
 class Replay:
-    """Tells which records of a changelog partition count. Feed it records in log order."""
+    """Tells which records of a changelog partition count. Feed it records in log order.
+
+    `writer` is the mark of the log's owner where it begins; empty at the log's first record.
+    """
 
     def __init__(self, writer: bytes = b"") -> None:
         self.writer = writer
-        self.foreign: dict[bytes, int] = {}
-        """Keys written by a stale writer and not written since: key to offset."""
+        self.foreign: dict[bytes, Place] = {}
+        """Keys written by a stale writer and not written since: where."""
+        self.closed = False
+        """Whether a position has counted."""
         self._pending: dict[bytes, bytes | None] = {}
 
     def feed(self, records: Iterable[LogRecord]) -> list[Commit]:
@@ -80,14 +96,15 @@ class Replay:
         done: list[Commit] = []
         for record in records:
             if record.key == OWNER_KEY:
-                self.writer = record.token
+                self.writer = claim_mark(record.offset, record.token)
             elif record.key.startswith(INCARNATION_PREFIX):
                 continue
-            elif self.writer and record.token != self.writer:
+            elif not self._counts(record.token):
                 self._stale(record)
             elif record.key == POSITION_KEY:
                 done.append(self._close(record))
             else:
+                self.foreign.pop(record.key, None)
                 self._pending.pop(record.key, None)  # the order of the dict is that of the last write
                 self._pending[record.key] = record.value
                 if len(self._pending) >= 2 * SPILL_ROWS:
@@ -99,14 +116,22 @@ class Replay:
         """Keys whose last record does not count: to be written again."""
         return self._pending.keys() | self.foreign.keys()
 
+    def _counts(self, mark: bytes) -> bool:
+        """Whether the owner wrote it. A mark of a younger claim is the owner's: the claim itself was compacted away."""
+        if mark == self.writer:
+            return True
+        if _fence(mark) <= _fence(self.writer):
+            return False
+        self.writer = mark
+        return True
+
     def _stale(self, record: LogRecord) -> None:
         if record.key != POSITION_KEY:
-            self.foreign[record.key] = record.offset
+            self.foreign[record.key] = Place(record.offset, self.writer)
 
     def _close(self, record: LogRecord) -> Commit:
+        self.closed = True
         rows, self._pending = self._pending, {}
-        for key in rows:
-            self.foreign.pop(key, None)
         return Commit(rows, decode_position(record.value), record.offset + 1, self.writer)
 
     def _spill(self) -> Commit:
@@ -136,6 +161,16 @@ class ChangelogLog(Protocol):
     async def incarnation(self, partition: int) -> bytes | None:
         """Name of this log, None for one that is empty."""
         ...
+
+
+def claim_mark(fence: int, token: bytes) -> bytes:
+    """Give what the records of an owner carry: the offset of its claim, and its token."""
+    return b"%d:%s" % (fence, token)
+
+
+def _fence(mark: bytes) -> int:
+    number, colon, _ = mark.partition(b":")
+    return int(number) if colon else -1
 
 
 def decode_position(value: bytes | None) -> Position:

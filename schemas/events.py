@@ -16,6 +16,7 @@ from moodstream.schemas.fields import (
     Hours3,
     Id,
     MemoryId,
+    Millis,
     Pad3,
     Text,
     Unit,
@@ -178,7 +179,7 @@ class Reflection(DomainEvent):
 class Engagement(_Between):
     """How a message of the agent (`turn_id`) landed with another agent, as far as it has become known.
 
-    Each signal may be unknown (null), which is neither "no" nor 0. `response_time_ms` is whole milliseconds,
+    Each signal may be unknown (null), which is neither "no" nor 0. `response_time_ms` is milliseconds,
     `response_length` a count of what the publisher chooses to count (the same for all its reports).
     """
 
@@ -186,7 +187,7 @@ class Engagement(_Between):
     type: Literal["engagement"] = "engagement"
     turn_id: Id
     responded: bool | None = None
-    response_time_ms: Count | None = None
+    response_time_ms: Millis | None = None
     response_length: Count | None = None
     sentiment_shift: Axis | None = None
     reaction_count: Count | None = None

@@ -54,6 +54,8 @@ Unit = Annotated[float, Field(ge=0, le=1)]
 Axis = Annotated[float, Field(ge=-1, le=1)]
 Delta = Annotated[float, Field(ge=-2, le=2)]
 Positive = Annotated[float, Field(gt=0)]
+Millis = Annotated[float, Field(ge=0, le=MAX_COUNT)]
+"""A duration in milliseconds, whole or not."""
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Float32 = Annotated[float, Field(ge=-MAX_FLOAT32, le=MAX_FLOAT32)]
 

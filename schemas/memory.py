@@ -81,7 +81,7 @@ _COLUMNS: dict[type[Event], tuple[Column, ...]] = {
     Engagement: (
         _OTHER,
         ("responded", "responded", boolean),
-        ("response-time-ms", "response_time_ms", int),
+        ("response-time-ms", "response_time_ms", float),
         ("response-length", "response_length", int),
         ("sentiment-shift", "sentiment_shift", float),
         ("reaction-count", "reaction_count", int),

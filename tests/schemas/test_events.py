@@ -223,7 +223,19 @@ def test_numbers_have_a_range_and_are_finite(name, field, low, high):
         assert refusal(name, **{field: value}) == (field, "type")
 
 
-@pytest.mark.parametrize("field", ["response_time_ms", "response_length", "reaction_count"])
+def test_response_times_may_have_fractions_but_are_finite_and_not_negative():
+    for value in (0, 1.5, 2**53 - 1):
+        event = make(Engagement, **fields_of("engagement", response_time_ms=value))
+        assert event.response_time_ms == value
+    for value in (-0.1, 2**53, 10**400):
+        assert refusal("engagement", response_time_ms=value)[0] == "response_time_ms"
+    for value in (NAN, INF):
+        assert refusal("engagement", response_time_ms=value) == ("response_time_ms", "finite")
+    for value in ("1", True):
+        assert refusal("engagement", response_time_ms=value) == ("response_time_ms", "type")
+
+
+@pytest.mark.parametrize("field", ["response_length", "reaction_count"])
 def test_counts_are_whole_and_not_negative(field):
     for value in (0, 1, 2**53 - 1):
         assert getattr(make(Engagement, **fields_of("engagement", **{field: value})), field) == value

@@ -197,7 +197,7 @@ def test_a_profile_is_no_memory():
     ("name", "key", "text", "field"),
     [
         ("engagement", "responded", "yes", "attributes.responded"),
-        ("engagement", "response-time-ms", "1.5", "attributes.response-time-ms"),
+        ("engagement", "response-time-ms", "soon", "attributes.response-time-ms"),
         ("engagement", "sentiment-shift", "nan", "sentiment_shift"),
         ("engagement", "sentiment-shift", "", "attributes.sentiment-shift"),
         ("reflection", "source-memory-ids", "{}", "attributes.source-memory-ids"),
