@@ -28,14 +28,14 @@ def show(console: Console, report: Report) -> None:
     if hidden:
         console.print(f"… and {hidden:,} more (--show)")
     if report.pending:
-        console.print(f"{report.pending:,} records wait for a worker: they are not part of this comparison.")
+        console.print(f"Not compared, as no worker has folded them yet: {report.pending:,} records.")
     console.print(verdict(report))
 
 
 def show_difference(console: Console, one: Difference) -> None:
     """One row that differs, field by field."""
-    title = f"[red]{kind_of(one.key)}[/red] {escape(key_text(one.key))} in {', '.join(one.places)}"
-    table = Table("field", "expected", "found", title=title, title_justify="left", box=None)
+    console.print(f"[red]{escape(key_text(one.key))}[/red] in {', '.join(one.places)}", soft_wrap=True)
+    table = Table("field", "expected", "found", box=None, padding=(0, 2))
     for line in explain(one.expected, one.found):
         table.add_row(*(escape(text) for text in line))
     console.print(table)
@@ -68,7 +68,7 @@ def count_text(fault: CountFault) -> str:
 def verdict(report: Report) -> str:
     """The result in one line."""
     if report.differences:
-        return f"[bold red]{report.differences:,} differences.[/bold red] `moodstream rebuild` folds rows anew."
+        return f"[bold red]Different: {report.differences:,} rows or counts are not what the log says.[/bold red]"
     if report.exit_code == EXIT_PARTLY:
         partly = report.agents - report.covered
         return f"[yellow]No difference, but {partly:,} agents are older than the log: partly covered.[/yellow]"

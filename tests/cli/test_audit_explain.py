@@ -91,14 +91,14 @@ async def test_the_screen_tells_numbers_differences_and_a_verdict() -> None:
     assert "newest" in text
     assert "and 1 more" in text
     assert "dead: 0 by the log, 5 in Redis" in text
-    assert "3 differences" in text
+    assert "Different: 3 rows or counts" in text
 
 
 async def test_the_screen_says_when_all_is_well_and_when_not_all_is_covered() -> None:
     made = deployed()
     assert "Equal: 17 rows of 2 agents" in await shown(made)
     made.publish(logs.push("later", 99))
-    assert "1 records wait for a worker" in await shown(made)
+    assert "no worker has folded them yet: 1 records" in await shown(made)
     for part in made.parts:
         part.start = part.next
     assert "2 agents are older than the log: partly covered" in await shown(made)
