@@ -1,0 +1,398 @@
+"""Looks at the trends of many rows at once: what `statistics.summary` says, for a fraction of its cost per signal.
+
+A worker looks at every row that a chunk of events has touched. `summary` would build some fifty small arrays for each
+of their signals; here all series (row, signal) lie side by side in arrays of 64 columns and are computed together.
+
+A shorter series is filled up on the left with its oldest turn. So the newest turn is in the last column for all, and
+the filling only adds gaps of 0; where it would count in a sum, it is multiplied by 0 first.
+
+Sums are added up in another order than in `inference`, so p and slope may differ in the last digits. Where such digits
+could decide about a step, `inference.change_point` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, isfinite, lgamma
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moodstream.affect.inference import SLOPE_MINIMUM, change_point
+from moodstream.affect.params import PARAMS
+from moodstream.affect.signals import SIGNALS
+from moodstream.affect.statistics import HALF_LIFE_HOURS, KINDS
+from moodstream.affect.trends import Report, TrendRow
+from moodstream.schemas.errors import InvalidQuery
+
+__all__ = ["Looks", "look_all"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# The rules of `statistics` and `inference`; a test holds them equal.
+WINDOW_HALF_LIVES: Final = 4
+MS_PER_HOUR: Final = 3_600_000.0
+CHANGE_MARGIN: Final = 8
+CHANGE_THRESHOLD: Final = 4.25
+RARE_EXPECTED: Final = 2
+LARGEST_RHO: Final = 0.9
+NO_RESIDUAL: Final = 1e-12
+
+_WIDTH: Final = PARAMS.observations_kept
+_ROWS = 100  # looked at together: more would leave the cache of a core, fewer would cost calls
+_CLOSE = 1e-9  # relative; rounding moves what is compared by less than 1e-12
+_SMALL_P = 1e-3
+_MASK_AT, _HEAD_WORDS = 24, 7
+_ALIGN = b"\0\0\0"  # before a report's head of 25 bytes: its values then start at a multiple of 4
+_NEVER = -1
+
+_BIT = (1 << np.arange(len(SIGNALS), dtype=np.uint8))[:, None]
+_MASKS = np.arange(1 << len(SIGNALS), dtype=np.uint8)
+_HAS = ((_MASKS & _BIT) != 0).astype(np.int64)  # (signal, mask)
+_WORDS = _HEAD_WORDS + _HAS.sum(axis=0)  # of a report, by mask
+_WORD_OF = _HEAD_WORDS + _HAS.cumsum(axis=0) - _HAS  # of a signal's value in a report, by (signal, mask)
+_BOOLEAN = np.array([KINDS[signal] == "boolean" for signal in SIGNALS])
+_COUNT = np.array([KINDS[signal] == "count" for signal in SIGNALS])
+_INSIDE = np.tri(_WIDTH + 1, _WIDTH, -1)[:, ::-1].copy()  # 1.0 in the last n columns, by n
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What is seen of R rows: arrays of shape (R, 7), signals in the order of `SIGNALS`. Never NaN or infinite.
+
+    `observations` counts the turns not older than four half-lives before the newest; `testable` says that they are 10
+    or more, not all at one time. If not, `p` is 1 and `slope` (per hour, transformed units) 0. `median_gap_hours` is 0
+    below 10 observations. `change_ms` is the time of the first turn after a step, `newest_ms` that of the newest turn;
+    both are -1 if there is none.
+    """
+
+    observations: Integers
+    p: Floats
+    slope: Floats
+    testable: Flags
+    median_gap_hours: Floats
+    change_ms: Integers
+    newest_ms: Integers
+
+
+def look_all(rows: Sequence[TrendRow], half_life_hours: float = HALF_LIFE_HOURS) -> Looks:
+    """Look at all signals of all rows; of each it says what `summary` says. InvalidQuery for a half-life <= 0."""
+    if not (half_life_hours > 0 and isfinite(half_life_hours)):
+        raise InvalidQuery("the half-life must be a positive number of hours", parameter="half_life")
+    looks = _nothing(len(rows))
+    for start in range(0, len(rows), _ROWS):
+        _look(rows[start : start + _ROWS], start, half_life_hours, looks)
+    return looks
+
+
+def _nothing(rows: int) -> Looks:
+    shape = rows, len(SIGNALS)
+    return Looks(
+        observations=np.zeros(shape, np.int64),
+        p=np.ones(shape),
+        slope=np.zeros(shape),
+        testable=np.zeros(shape, np.bool_),
+        median_gap_hours=np.zeros(shape),
+        change_ms=np.full(shape, _NEVER, np.int64),
+        newest_ms=np.full(shape, _NEVER, np.int64),
+    )
+
+
+def _look(rows: Sequence[TrendRow], above: int, half_life: float, looks: Looks) -> None:
+    """Note what is seen of some rows; there are `above` rows before them. Only series that are long enough cost."""
+    flat = _flatten(_read(rows))
+    seen = np.flatnonzero(flat.end > flat.first)
+    row, signal, end = above + seen % len(rows), seen // len(rows), flat.end[seen]
+    n = end - _oldest(flat, flat.first[seen], end, half_life)
+    looks.observations[row, signal] = n
+    looks.newest_ms[row, signal] = flat.times[end - 1]
+    enough = n >= SLOPE_MINIMUM
+    if enough.any():
+        _test(_block(flat, end[enough], n[enough], signal[enough]), half_life, (row[enough], signal[enough]), looks)
+
+
+def _test(block: _Block, half_life: float, place: tuple[Integers, Integers], looks: Looks) -> None:
+    """Note what is seen of series that are long enough; `place` says where."""
+    hours = (block.times - block.times[:, -1:]) / MS_PER_HOUR
+    z = _centred(block)
+    looks.testable[place] = hours[:, 0] < 0.0
+    looks.median_gap_hours[place] = _median_gap(hours, block.n)
+    looks.slope[place], looks.p[place] = _slopes(hours, z, block, half_life)
+    looks.change_ms[place] = _changes(z, block)
+
+
+# --- From rows to series
+
+
+class _Reports(NamedTuple):
+    """The reports of all rows in the order of (row, time, key); those of row r are `bounds[r]` to `bounds[r + 1]`."""
+
+    times: Integers
+    masks: NDArray[np.uint8]
+    words: NDArray[np.float32]
+    bounds: Integers
+
+
+class _Flat(NamedTuple):
+    """Times (ms) and values of all series, one after the other, oldest first; series s is `first[s]` to `end[s]`.
+
+    Series are numbered by signal, then by row.
+    """
+
+    times: Integers
+    values: NDArray[np.float32]
+    first: Integers
+    end: Integers
+
+
+class _Block(NamedTuple):
+    """Series of at least 10 turns: times in ms, values, 1.0 where a column counts, how many do, the signal."""
+
+    times: Integers
+    y: Floats
+    inside: Floats
+    n: Integers
+    signal: Integers
+
+    def take(self, at: Integers) -> _Block:
+        return _Block(self.times[at], self.y[at], self.inside[at], self.n[at], self.signal[at])
+
+
+def _read(rows: Sequence[TrendRow]) -> _Reports:
+    """Read the bytes of all reports at once, as words of 4 bytes: 7 of head (no numbers), then the values."""
+    reports: list[Report] = []
+    bounds = [0]
+    for row in rows:
+        for of_turn in row.turns.values():
+            reports += of_turn
+        bounds.append(len(reports))
+    times = _in_order(reports, bounds)
+    tails = [tail for _, tail in reports]
+    data = b"".join([_ALIGN, _ALIGN.join(tails)]) if tails else b""
+    return _Reports(
+        times,
+        np.frombuffer(bytes([tail[_MASK_AT] for tail in tails]), np.uint8),
+        np.frombuffer(data, ">u4").astype(np.uint32).view(np.float32),
+        np.array(bounds, np.int64),
+    )
+
+
+def _in_order(reports: list[Report], bounds: list[int]) -> Integers:
+    """Sort the reports of those rows in which time does not rise by itself, and return the times of all."""
+    times = np.array([t for t, _ in reports], np.int64)
+    row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    unsorted = np.unique(row[1:][(times[1:] <= times[:-1]) & (row[1:] == row[:-1])]).tolist()
+    for part in [slice(bounds[at], bounds[at + 1]) for at in unsorted]:
+        reports[part] = sorted(reports[part])
+        times[part] = [t for t, _ in reports[part]]
+    return times
+
+
+def _flatten(reports: _Reports) -> _Flat:
+    """Pick the values of each signal; they keep the order of the reports."""
+    stands = (reports.masks & _BIT) != 0  # (signal, report)
+    sizes = _WORDS[reports.masks]
+    words = _WORD_OF.take(reports.masks, axis=1)
+    words += np.cumsum(sizes) - sizes
+    cuts = np.arange(len(SIGNALS))[:, None] * len(sizes) + reports.bounds
+    bounds = np.searchsorted(np.flatnonzero(stands), cuts)
+    return _Flat(
+        np.broadcast_to(reports.times, stands.shape)[stands],
+        reports.words[words[stands]],
+        bounds[:, :-1].ravel(),
+        bounds[:, 1:].ravel(),
+    )
+
+
+def _oldest(flat: _Flat, first: Integers, end: Integers, half_life: float) -> Integers:
+    """Return where the turns that count begin, found by halving: the newest 64, at most four half-lives old."""
+    low, high = np.maximum(first, end - _WIDTH), end - 1
+    newest, oldest = flat.times[high], -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
+    for _ in range(_WIDTH.bit_length()):
+        middle = (low + high) // 2
+        counts = flat.times[middle] - newest >= oldest
+        low, high = np.where(counts, low, middle + 1), np.where(counts, middle, high)
+    return high
+
+
+def _block(flat: _Flat, end: Integers, n: Integers, signal: Integers) -> _Block:
+    """Lay out the last `n` turns of series that end at `end`."""
+    place = np.maximum(end[:, None] + np.arange(-_WIDTH, 0), (end - n)[:, None])
+    return _Block(flat.times[place], flat.values[place].astype(np.float64), _INSIDE[n], n, signal)
+
+
+# --- Slopes
+
+
+def _median_gap(hours: Floats, n: Integers) -> Floats:
+    """Return the medians of n - 1 gaps: the last ones once sorted, as the filling has gaps of 0."""
+    gaps = np.sort(hours[:, 1:] - hours[:, :-1], axis=1)
+    each, last = np.arange(len(n)), gaps.shape[1] - 1
+    return np.asarray((gaps[each, last - (n - 2) // 2] + gaps[each, last - (n - 1) // 2]) / 2.0)
+
+
+def _centred(block: _Block) -> Floats:
+    """Return values minus their mean, 0 outside; all 0 where all values are equal.
+
+    Squares and products of 32-bit floats and times neither overflow nor vanish, so no unit is needed.
+    """
+    z = block.y - block.y[:, -1:]
+    z -= (_dot(z, block.inside) / block.n)[:, None]
+    z *= block.inside
+    return z
+
+
+def _slopes(hours: Floats, z: Floats, block: _Block, half_life: float) -> tuple[Floats, Floats]:
+    """Return slopes per hour and p, as `slope_test`; where time has no extent or y no variance they are 0 and 1."""
+    w = np.exp2(hours / half_life)
+    w *= block.inside
+    away = hours - (_dot(w, hours) / _dot(w, block.inside))[:, None]
+    c = w
+    c *= away
+    spread, cc, cz = _or_one(_dot(c, away)), _or_one(_dot(c, c)), _dot(c, z)
+    share = np.minimum(cz * cz / (cc * _or_one(_dot(z, z))), 1.0)
+    c *= (cz / cc)[:, None]
+    return cz / spread, _p(share, _careful(z - c, 2.0 / block.n), block.n)
+
+
+def _p(share: Floats, careful: Floats, n: Integers) -> Floats:
+    """Return p of correlations, `share` = r², with n - 2 degrees of freedom: as `two_sided_p`."""
+    rest, signal, nu = 1.0 - share, share * careful, n - 2
+    x, y = rest / (rest + signal), signal / (rest + signal)
+    p = 1.0 - _within(x, y, nu)
+    small = np.flatnonzero(p < _SMALL_P)  # few of its digits are right there
+    if len(small):
+        p[small] = _beyond(x[small], y[small], nu[small])
+        p[rest < NO_RESIDUAL] = 0.0
+    return p
+
+
+def _within(x: Floats, y: Floats, nu: Integers) -> Floats:
+    """Return A(t | nu) = 1 - p for x = cos² a = nu / (nu + t²), y = sin² a = 1 - x; errors are some 1e-15.
+
+    The finite sums of Abramowitz and Stegun (1964), 26.7.3 for odd and 26.7.4 for even nu.
+    """
+    terms = np.cumprod(x[:, None] * _RATIOS[nu], axis=1)
+    cosine, sine = np.sqrt(x), np.sqrt(y)
+    even = sine * (1.0 + terms.sum(axis=1))
+    odd = (np.arctan2(sine, cosine) + cosine * even) * (2.0 / np.pi)
+    return np.asarray(np.where(nu % 2 == 1, odd, even))
+
+
+def _beyond(x: Floats, y: Floats, nu: Integers) -> Floats:
+    """Return small p: the continued fraction of `student` from its far end; so deep, it is exact below p = .001."""
+    steps, value = _FRACTION[nu], np.ones(len(x))
+    for at in range(steps.shape[1] - 1, -1, -1):
+        value = 1.0 + steps[:, at] * x / value
+    return np.asarray(_FRONT[nu] * x ** (nu / 2) * np.sqrt(y) / value)
+
+
+_NU = np.arange(_WIDTH - 1)[:, None]
+
+
+def _ratios() -> Floats:
+    """Return the ratios of neighbouring terms in the sums of `_within`, but for cos² a, by nu; 0 after the last."""
+    k, odd = np.arange(1, _WIDTH // 2), _NU % 2
+    return np.where(2 * k + odd <= _NU - 2, (2 * k - 1 + odd) / (2 * k + odd), 0.0)
+
+
+def _fraction(depth: int) -> Floats:
+    """Return the first numerators of the continued fraction (DLMF 8.17.22 for b = 1/2), but for x, by nu."""
+    a, m = np.maximum(_NU, 1) / 2, np.arange(depth // 2)
+    odd = -(a + m) * (a + 0.5 + m) / ((a + 2 * m) * (a + 2 * m + 1))
+    even = (m + 1) * (0.5 - m - 1) / ((a + 2 * m + 1) * (a + 2 * m + 2))
+    return np.stack((odd, even), axis=2).reshape(len(_NU), depth)
+
+
+_RATIOS = _ratios()
+_FRACTION = _fraction(24)
+_FRONT = np.array([exp(lgamma(a + 0.5) - lgamma(a + 1.0) - lgamma(0.5)) for a in np.arange(_WIDTH - 1) / 2])
+
+
+# --- Steps
+
+
+def _changes(z: Floats, block: _Block) -> Integers:
+    """Return the times of the first turns after a step, -1 where there is none, as `change_point`."""
+    changes = np.full(len(z), _NEVER, np.int64)
+    sums = np.cumsum(z, axis=1)
+    between = sums * sums
+    between *= _SPLITS[block.n]
+    _restrict(between, block)
+    best, total = between.argmax(axis=1), _dot(z, z)
+    top = between[np.arange(len(z)), best]
+    q = top / (_or_one(np.maximum(total - top, NO_RESIDUAL * total)) / (block.n - 2))
+    likely = np.flatnonzero(q > CHANGE_THRESHOLD**2 * (1.0 - _CLOSE))  # few: the careful factor is below 1
+    if len(likely):
+        part = block.take(likely)
+        column = _steps(z[likely], sums[likely], between[likely], q[likely], part)
+        changes[likely] = np.where(column < 0, _NEVER, part.times[np.arange(len(likely)), column])
+    return changes
+
+
+def _restrict(between: Floats, block: _Block) -> None:
+    """Forget the splits of rare answers that do not expect two of them on both sides."""
+    ones = _dot((block.y != 0.0).astype(np.float64), block.inside)
+    rare, least = np.minimum(ones, block.n - ones), RARE_EXPECTED * block.n
+    applies = _BOOLEAN[block.signal] | (_COUNT[block.signal] & (2 * ones < block.n))
+    some = np.flatnonzero(applies & (CHANGE_MARGIN * rare < least))
+    n = block.n[some, None]
+    k = np.arange(1 - _WIDTH, 1) + n
+    between[some] *= np.minimum(k, n - k) * rare[some, None] >= least[some, None]
+
+
+def _steps(z: Floats, sums: Floats, between: Floats, q: Floats, block: _Block) -> Integers:
+    """Return the columns of the first values after a step, -1 where the best split is none."""
+    each, best = np.arange(len(z)), between.argmax(axis=1)
+    top, k = between[each, best], best + 1 - (_WIDTH - block.n)
+    before, after = sums[each, best], sums[:, -1] - sums[each, best]
+    means = np.where(np.arange(_WIDTH) <= best[:, None], (before / k)[:, None], (after / (block.n - k))[:, None])
+    strength = q * _careful((z - means) * block.inside, 1.0 / block.n) / CHANGE_THRESHOLD**2
+    line = _line(z, block.n) / top
+    column = np.where((strength > 1.0) & (line < 1.0), best + 1, -1)
+    rivals = np.count_nonzero(between > top[:, None] * (1.0 - _CLOSE), axis=1) > 1
+    for at in np.flatnonzero(rivals | (abs(strength - 1.0) < _CLOSE) | (abs(line - 1.0) < _CLOSE)).tolist():
+        first = _WIDTH - int(block.n[at])
+        index = change_point(block.y[at, first:], KINDS[SIGNALS[block.signal[at]]])
+        column[at] = -1 if index is None else first + index
+    return column
+
+
+def _line(z: Floats, n: Integers) -> Floats:
+    """Return the sums of squares that straight lines over the index explain."""
+    i = np.arange(1 - _WIDTH, 1) + ((n - 1) / 2)[:, None]
+    return _dot(i, z) ** 2 / (n * (n * n - 1) / 12)
+
+
+def _splits() -> Floats:
+    """Return n / (k (n - k)) by n and column, the k-th value being the last of the older side; 0 if none may be."""
+    n = np.arange(_WIDTH + 1)[:, None]
+    k = np.arange(1 - _WIDTH, 1) + n
+    allowed = (k >= CHANGE_MARGIN) & (n - k >= CHANGE_MARGIN)
+    return np.where(allowed, n / np.where(allowed, k * (n - k), 1), 0.0)
+
+
+_SPLITS = _splits()
+
+
+# --- For both
+
+
+def _careful(e: Floats, bias: Floats) -> Floats:
+    """Return (1 - rho) / (1 + rho), as `inference` does for one series."""
+    rho = np.clip(_dot(e[:, 1:], e[:, :-1]) / _or_one(_dot(e, e)) + bias, 0.0, LARGEST_RHO)
+    return np.asarray((1.0 - rho) / (1.0 + rho))
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    """Return the dot products of the series of two blocks."""
+    return np.asarray(np.einsum("ij,ij->i", a, b))
+
+
+def _or_one(a: Floats) -> Floats:
+    """Return divisors: where one is 0, so is what it divides."""
+    return np.where(a == 0.0, 1.0, a)
