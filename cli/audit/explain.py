@@ -18,6 +18,7 @@ _MEMORY = (
     *("event_id", "type", "occurred_us", "text", "importance", "pad", "attributes", "metadata"),
     *("case_id", "turn_id", "embedding"),
 )
+_DYNAMICS = ("baseline", "tau_hours", "max_displacement")
 _SHOWN = 60
 """Longest value shown, in characters."""
 
@@ -44,8 +45,18 @@ class _Cursor:
         return self.body[self.at :]
 
 
+def _number(value: float) -> float:
+    """A single as short as it can be told from its neighbours."""
+    return float(f"{value:.9g}")
+
+
 def _triple(values: Iterable[float]) -> str:
     return ", ".join(f"{axis} {value!r}" for axis, value in zip(_AXES, values, strict=True))
+
+
+def _numbered(word: str, number: int, **parts: object) -> Iterator[tuple[str, object]]:
+    """The parts of one entry of a list, each as a field."""
+    yield from ((f"{word} {number} {name.replace('_', ' ')}", value) for name, value in parts.items())
 
 
 def _agent(body: _Cursor) -> Iterator[tuple[str, object]]:
@@ -66,7 +77,7 @@ def _mood(body: _Cursor) -> Iterator[tuple[str, object]]:
     yield "newest id", body.one("12s")
     for number in range(body.one("B")):
         ago, ident, *delta = body.take("I12s3f")
-        yield f"signal {number}", f"{ago} ms ago, id {_show(ident)}, {_triple(delta)}"
+        yield from _numbered("signal", number, before_newest=ago, id=ident, delta=_triple(map(_number, delta)))
 
 
 def _trends(body: _Cursor) -> Iterator[tuple[str, object]]:
@@ -75,17 +86,16 @@ def _trends(body: _Cursor) -> Iterator[tuple[str, object]]:
     yield "t0", body.one("q")
     for number in range(reports):
         after, key, event, mask = body.take("6s12s12sB")
-        values = body.take("f" * mask.bit_count())
+        values = [_number(value) for value in body.take("f" * mask.bit_count())]
         since = int.from_bytes(after, "big")
-        yield f"report {number}", f"t0 + {since} ms, key {_show(key)}, event {_show(event)}, mask {mask}, {values}"
+        yield from _numbered("report", number, after_t0=since, key=key, event=event, mask=mask, values=values)
 
 
 def _memory(body: _Cursor) -> Iterator[tuple[str, object]]:
     content = body.one(f"{body.one('I')}s")
     yield from zip(_MEMORY, msgspec.msgpack.decode(content), strict=True)
     if body.rest():
-        names = ("shift", "baseline", "tau_hours", "max_displacement")
-        yield from ((name, _triple(body.take("3d"))) for name in names)
+        yield from ((name, _triple(body.take("3d"))) for name in ("shift", *_DYNAMICS))
 
 
 def _shift(body: _Cursor) -> Iterator[tuple[str, object]]:
@@ -96,8 +106,10 @@ def _shift(body: _Cursor) -> Iterator[tuple[str, object]]:
 def _profile(body: _Cursor) -> Iterator[tuple[str, object]]:
     yield from json.loads(body.one(f"{body.one('I')}s")).items()
     for number in range(body.one("B")):
-        ident, then, *numbers = body.take("12sq12d")
-        yield f"revision {number}", f"id {_show(ident)}, from {then}, x and values {numbers}"
+        ident, then, *values = body.take("12sq12d")
+        yield from _numbered("revision", number, id=ident, time=then)
+        for place, name in enumerate(("x", *_DYNAMICS)):
+            yield f"revision {number} {name}", _triple(values[3 * place : 3 * place + 3])
 
 
 _READERS: dict[Kind, Callable[[_Cursor], Iterator[tuple[str, object]]]] = {
@@ -133,7 +145,7 @@ def explain(expected: bytes | None, found: bytes | None) -> list[tuple[str, str,
     left, right = fields(expected), fields(found)
     names = [*left, *(name for name in right if name not in left)]
     lines = [
-        (name, _show(left.get(name)), _show(right.get(name)))
+        (name, *_window(_text(left.get(name)), _text(right.get(name))))
         for name in names
         if repr(left.get(name)) != repr(right.get(name))
     ]
@@ -148,12 +160,23 @@ def _first_byte(expected: bytes, found: bytes) -> tuple[str, str, str]:
     """Rows whose fields read equal and whose bytes differ, such as two spellings of one map."""
     pairs = enumerate(zip_longest(expected, found))
     at, (left, right) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
-    return (f"byte {at}", _show(left), _show(right))
+    return (f"byte {at}", _text(left), _text(right))
 
 
-def _show(value: object) -> str:
-    """Text of a value, cut in the middle of nothing: ids and other bytes in hexadecimal unless they are text."""
+def _text(value: object) -> str:
+    """A value as text: ids and other bytes in hexadecimal unless they are text themselves."""
     if isinstance(value, bytes):
-        value = value.decode("ascii") if value.isascii() and value.decode("ascii").isprintable() else value.hex()
-    text = "-" if value is None else str(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        return value.decode("ascii") if value.isascii() and value.decode("ascii").isprintable() else value.hex()
+    return "-" if value is None else str(value)
+
+
+def _window(left: str, right: str) -> tuple[str, str]:
+    """Both texts around the place where they part, as long as can be shown."""
+    common = next((at for at, pair in enumerate(zip_longest(left, right)) if pair[0] != pair[1]), 0)
+    start = 0 if max(len(left), len(right)) <= _SHOWN else max(0, common - _SHOWN // 3)
+    return _cut(left, start), _cut(right, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _SHOWN
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

@@ -19,11 +19,11 @@ from support.audits import audited, deployed, flipped, key_of, part_with
 
 KINDS = {
     "agent": "newest",
-    "mood": "signal 0",
-    "trends": "report 1",
-    "pair": "report 0",
+    "mood": "signal 0 delta",
+    "trends": "report 1 values",
+    "pair": "report 0 values",
     "shift": "flags",
-    "profile": "revision 0",
+    "profile": "revision 0 max_displacement",
 }
 
 
@@ -40,6 +40,20 @@ def test_memory_fields_are_named() -> None:
     other = row.replace(b"success", b"succesS")
     assert [name for name, _, _ in explain(row, other)] == ["attributes"]
     assert [name for name, _, _ in explain(row, flipped(row))] == ["max_displacement"]
+
+
+def test_long_values_are_shown_where_they_part() -> None:
+    rows = []
+    for tail in "xy":
+        oracle = OracleAgent(logs.TENANT, logs.AGENT)
+        oracle.apply(0, logs.outcome("o1", description="long " * 100 + tail + " and on" * 50))
+        rows.append(next(row for key, row in oracle.rows().items() if b"memory" in key))
+    ((name, left, right),) = explain(*rows)
+    assert name == "text"
+    assert len(left) == len(right) == 62
+    assert left.replace("x", "y") == right
+    assert left.startswith("…long long ")
+    assert left.endswith("…")
 
 
 def test_header_fields_are_named() -> None:
