@@ -195,7 +195,7 @@ def test_late_signals_are_added_decayed_counted_and_flagged() -> None:
 
 def test_a_point_is_approximate_where_a_signal_came_after_it_was_final() -> None:
     point, dynamics = Shift(START, b"a" * 12, (0.1, 0.0, 0.0), False), DYNAMICS[CALM]
-    for late, expected in ((None, False), (Late(1, START - 1, START + 1), True), (Late(1, START + HOUR, START), False)):
+    for late, expected in ((None, False), (Late(1, START + 5, START + 9), True), (Late(1, START + 6, START + 9), False)):
         assert mood_from_points([point], [], START + 5, initial=dynamics, late=late).approximate is expected
     assert mood_from_points([point._replace(approximate=True)], [], START + 5, initial=dynamics).approximate
 
@@ -262,6 +262,9 @@ def test_another_profile_reads_another_mood_from_the_same_row() -> None:
     other = mood_at(row, START, DYNAMICS[EDGY])
     assert there != other
     assert mood_at(row, START, Dynamics(*CALM)) == there
+    mood_at(row, START, DYNAMICS[EDGY])  # what it computed must not be taken for what the fold continues from
+    fold(row, numbered(2, START + 1))
+    assert mood_at(row, START + 1, DYNAMICS[CALM]) == mood_at(MoodRow.unpack(row.pack()), START + 1, DYNAMICS[CALM])
 
 
 @pytest.mark.parametrize("cause", ["", "a" * 512, "a" * 513, "é" * 300, "a" + "é" * 300, "€" * 200, "x" + "😀" * 200])
