@@ -10,6 +10,8 @@ from moodstream.cli.audit.digest import Digest
 from moodstream.cli.audit.sources import Rows
 
 EXIT_EQUAL, EXIT_DIFFERENT, EXIT_PARTLY = 0, 1, 3
+ENDS = ("accepted", "duplicate", "erased", "dead")
+"""How a record can end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Report:
     pending: int = 0
     """Records that no worker has folded yet."""
     counts: Counter[str] = field(default_factory=Counter)
+    """How the records ended: by the oracle, or by the worker where the log does not reach back far enough."""
     digest: Digest = field(default_factory=Digest)
     kept: list[Difference] = field(default_factory=list)
     count_faults: list[CountFault] = field(default_factory=list)
@@ -62,10 +65,6 @@ class Report:
         for key, row in redis.items():
             self.digest.add(key, row)
 
-    def add_counts(self, counts: Counter[str]) -> None:
-        """Add to how the records ended."""
-        self.counts.update(counts)
-
     def add(self, differences: list[Difference]) -> None:
         """Count rows that differ, and keep the first of them."""
         self.differences += len(differences)
@@ -82,10 +81,7 @@ class Report:
             "agents": self.agents,
             "rows": self.rows,
             "events": self.events,
-            "accepted": self.counts["accepted"],
-            "duplicate": self.counts["duplicate"],
-            "erased": self.counts["erased"],
-            "dead": self.counts["dead"],
+            **{name: self.counts[name] for name in ENDS},
             "covered": self.covered,
             "differences": self.differences,
             "digest": self.digest.hex(),

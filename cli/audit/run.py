@@ -16,7 +16,7 @@ from moodstream.cli.audit.compare import (
 )
 from moodstream.cli.audit.fold import AgentFold, Judge, judge_for
 from moodstream.cli.audit.log import GroupedLog
-from moodstream.cli.audit.report import CountFault, Report
+from moodstream.cli.audit.report import ENDS, CountFault, Report
 from moodstream.cli.audit.sources import Deployment, Log, Meta, Rows
 from moodstream.schemas.limits import Limits
 
@@ -62,6 +62,10 @@ async def _audit_partition(
     for key in sorted(changelog.keys() | grouped.keys()):
         await partition.compare(key, {}, changelog.pop(key, {}))
     report.pending += max(0, log.end - source)
+    if meta is None or partition.all_covered:
+        report.counts.update(partition.counts)
+    else:  # only the worker has seen what came before, and known what was a duplicate
+        report.counts.update({name: meta.counts.get(name, 0) for name in ENDS})
     if meta and partition.all_covered and log.start == 0:
         report.add_count_faults(count_faults(number, partition.counts, meta))
 
@@ -108,15 +112,13 @@ class _Partition:
 
     def _tally(self, counts: Counter[str], covered: bool, differences: list[Difference]) -> None:
         self.counts.update(counts)
-        self._report.add_counts(counts)
         self._report.add(differences)
         self.all_covered = self.all_covered and covered
 
 
 def count_faults(partition: int, counts: Counter[str], meta: Meta) -> list[CountFault]:
     """The counts in Redis that are not what the log gives."""
-    names = ("accepted", "duplicate", "erased", "dead")
-    pairs = ((name, counts[name], meta.counts.get(name, 0)) for name in names)
+    pairs = ((name, counts[name], meta.counts.get(name, 0)) for name in ENDS)
     return [CountFault(partition, name, expected, found) for name, expected, found in pairs if expected != found]
 
 

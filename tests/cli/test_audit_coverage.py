@@ -62,6 +62,15 @@ async def test_a_log_that_has_lost_its_beginning_is_partly_covered() -> None:
     assert (report.exit_code, report.agents, report.covered, report.differences) == (3, 2, 1, 0)
 
 
+async def test_counts_are_those_of_the_worker_where_the_log_has_lost_its_beginning() -> None:
+    made = together()
+    made.publish(*[logs.outcome(f"o{n}", n, agent_id=ADA) for n in range(5)])
+    made.work()
+    made.parts[0].start = 4  # what ada repeats looks new to those who read from here
+    counts = (await audited(made)).counts
+    assert counts == {"accepted": 10, "duplicate": 5, "erased": 0, "dead": 0}
+
+
 @pytest.mark.parametrize("agent", [ADA, BEA])
 async def test_a_difference_weighs_more_than_partial_coverage(agent: str) -> None:
     made = together()
