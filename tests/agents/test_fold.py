@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +32,9 @@ class Store:
     def fold(self, entries: Sequence[Entry]) -> None:
         suffixes = [*SMALL_ROWS, *(pair_suffix(other) for other in others_of(entries))]
         agent = AgentRows.load(KEY, {suffix: self.rows.get(row_key(KEY, suffix)) for suffix in suffixes})
-        changes = fold_events(agent, entries, {e.ident: self.digests[e.ident] for e in entries if e.ident in self.digests})
+        changes = fold_events(
+            agent, entries, {e.ident: self.digests[e.ident] for e in entries if e.ident in self.digests}
+        )
         self.rows.update(changes.rows)
         self.rows.update(agent.pack_touched())
         for key, row in changes.rows.items():
@@ -47,7 +50,7 @@ def folded(log: Sequence[InputEvent], cuts: Iterable[int] = ()) -> Store:
     store = Store()
     entries = [Entry.of(offset, event) for offset, event in enumerate(log)]
     bounds = sorted({0, len(log), *(cut for cut in cuts if cut < len(log))})
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         store.fold(entries[start:end])
     return store
 

@@ -7,33 +7,14 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.state.layout import Layout
 from moodstream.state.rows import MOOD
-from support.events import T0_MS, engagement, outcome, profile, signal
+from support.events import T0_MS, life, lives, outcome
 from support.running import Running
 
 TENANT = "t"
 HOUR = 3_600_000
-
-
-def life(agent: str, count: int = 40) -> list[InputEvent]:
-    """Outcomes, reports and signals of one agent over some days."""
-    events: list[InputEvent] = [profile(TENANT, agent, "p", T0_MS, baseline=(0.1, 0.0, -0.1))]
-    for i in range(count):
-        ms = T0_MS + i * HOUR // 2
-        events.append(outcome(TENANT, agent, f"o{i}", ms, result="success" if i % 4 else "failure"))
-        events.append(engagement(TENANT, agent, f"e{i}", ms + 1, other=f"u{i % 2}", turn=f"m{i}", responded=i % 3 > 0))
-        if i % 10 == 9:
-            events.append(signal(TENANT, agent, f"s{i}", ms + 2, 0.3))
-    return events
-
-
-def lives(agents: int) -> list[InputEvent]:
-    """The lives of several agents, mixed by time."""
-    events = [event for number in range(agents) for event in life(f"agent-{number}")]
-    return sorted(events, key=lambda event: (event.occurred_at, event.agent_id))
 
 
 async def test_what_was_fired_is_folded_and_audited(run: Running) -> None:

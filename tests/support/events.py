@@ -23,6 +23,7 @@ from moodstream.schemas.profile import AgentProfile
 
 T0_MS = 1_767_225_600_000
 """2026-01-01."""
+_HOUR_MS = 3_600_000
 
 
 def _common(tenant: str, agent: str, event_id: str, ms: int) -> dict[str, Any]:
@@ -52,6 +53,24 @@ def signal(tenant: str, agent: str, event_id: str, ms: int, pleasure: float, **m
 def profile(tenant: str, agent: str, event_id: str, ms: int, **values: Any) -> AgentProfile:
     """A profile change."""
     return AgentProfile(**_common(tenant, agent, event_id, ms), **values)
+
+
+def life(agent: str, count: int = 40, tenant: str = "t") -> list[InputEvent]:
+    """Outcomes, reports and signals of one agent over some days."""
+    events: list[InputEvent] = [profile(tenant, agent, "p", T0_MS, baseline=(0.1, 0.0, -0.1))]
+    for i in range(count):
+        ms = T0_MS + i * _HOUR_MS // 2
+        events.append(outcome(tenant, agent, f"o{i}", ms, result="success" if i % 4 else "failure"))
+        events.append(engagement(tenant, agent, f"e{i}", ms + 1, other=f"u{i % 2}", turn=f"m{i}", responded=i % 3 > 0))
+        if i % 10 == 9:
+            events.append(signal(tenant, agent, f"s{i}", ms + 2, 0.3))
+    return events
+
+
+def lives(agents: int) -> list[InputEvent]:
+    """The lives of several agents, mixed by time."""
+    events = [event for number in range(agents) for event in life(f"agent-{number}")]
+    return sorted(events, key=lambda event: (event.occurred_at, event.agent_id))
 
 
 _IDS = st.integers(0, 30).map(lambda n: f"e{n}")
