@@ -40,8 +40,6 @@ class Mind:
 
     def dynamics_at(self, t: int) -> Dynamics:
         """The profile values that held at `t` (ms)."""
-        if not self.profile.revisions:
-            return self.profile.dynamics
         return next((each.dynamics for each in reversed(self.revisions) if each.t <= t), _INITIAL)
 
 
@@ -67,7 +65,7 @@ async def mood_then(reader: StateReader, view: AgentView, mind: Mind, t: int) ->
         return Mood(found, mind.dynamics_at(t), None if point is None else point.id)
     moved_by = _moved_by(mind, t)
     if moved_by is None:  # at rest, where the profile was perhaps another one
-        rest = mood_from_points([], mind.revisions, t, initial=mind.dynamics_at(t))
+        rest = mood_from_points([], mind.revisions, t, initial=_INITIAL)
         return Mood(rest, mind.dynamics_at(t), None)
     return Mood(reading, mind.profile.dynamics, moved_by)
 

@@ -212,6 +212,18 @@ async def test_shifts_are_candidates_whether_in_the_row_or_out_of_it(stored: Sto
     assert _ids(by_attribute) == ["mood:e1"]
 
 
+async def test_times_bound_as_since_until_and_as_of_say(stored: Stored, client: httpx.AsyncClient) -> None:
+    life = Life(stored, "t", "a")
+    for n in range(5):
+        life.event(f"e{n}", T0 // 1000, us=T0 * 1000 + n)
+    life.write()
+    inside = [iso(from_us(T0 * 1000 + n)) for n in range(5)]
+    found = await _recall(client, ["a"], since=inside[1], until=inside[3], as_of=inside[4])
+    assert sorted(_ids(found)) == ["e1", "e2"]
+    found = await _recall(client, ["a"], since=inside[1], as_of=inside[3])
+    assert sorted(_ids(found)) == ["e1", "e2", "e3"]
+
+
 async def test_a_mood_signal_is_one_memory(stored: Stored, client: httpx.AsyncClient) -> None:
     life = Life(stored, "t", "a")
     life.event("s", T0, (0.25, 0.0, 0.0), type="mood.signal", text="a walk", attributes={"ms-kind": "direct_shift"})
