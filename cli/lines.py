@@ -51,12 +51,18 @@ async def lines_of(path: Path | None) -> AsyncIterator[tuple[int, bytes]]:
     if path is not None:
         for numbered in numbered_lines(path):
             yield numbered
-    elif stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
-        for numbered in enumerate(sys.stdin.buffer, 1):
-            yield numbered
-    else:
+    elif _may_wait():
         async for numbered in _piped():
             yield numbered
+    else:
+        for numbered in enumerate(sys.stdin.buffer, 1):
+            yield numbered
+
+
+def _may_wait() -> bool:
+    """Tell whether standard input is something that the loop can wait on: a file always has what it has."""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()
 
 
 async def _piped() -> AsyncIterator[tuple[int, bytes]]:

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from moodstream import __version__
 from moodstream.cli import audit, publish, reads, replay, serve, topics, up, worker
 from moodstream.cli.output import write_error
 from moodstream.cli.settings import CONFIG_VARIABLE
@@ -27,19 +28,23 @@ app = typer.Typer(
 )
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def start(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="TOML file to read instead of ./moodstream.toml.")
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     """Moods and engagement trends of AI agents as durable state."""
-    if version:
-        from moodstream import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
+    del version  # done by its callback
     if config:
         # In the environment, so that the processes which `up` starts read the same file.
         os.environ[CONFIG_VARIABLE] = str(config.absolute())

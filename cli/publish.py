@@ -63,10 +63,7 @@ def register(app: typer.Typer) -> None:
 
 def publish(
     file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="JSON lines; standard input without it or with -.", exists=True, dir_okay=False, allow_dash=True
-        ),
+        Path | None, typer.Argument(help="JSON lines; standard input without it or with -.", show_default=False)
     ] = None,
     part: Annotated[
         bool, typer.Option("--part/--all", help="Publish the good lines, or nothing unless all are.")
@@ -81,6 +78,8 @@ def publish(
     """
     settings = load(streams={"bootstrap": bootstrap}).streams
     path = None if file is None or str(file) == "-" else file
+    if path and not path.is_file():
+        raise typer.BadParameter(f"there is no file {path}", param_hint="FILE")
     result = asyncio.run((_publish_part if part else _publish_all)(settings, path))
     _report(result, json)
     if result.failed:
