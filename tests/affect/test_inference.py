@@ -107,6 +107,13 @@ def test_a_clean_step_is_found_where_it_is(at: int, expected: bool) -> None:
     assert (change_point(np.log1p(5.0 * y), "count") == at) is (expected or at <= 32)
 
 
+def test_two_rare_answers_are_enough_on_either_side() -> None:
+    y = np.zeros(64)
+    y[49::2] = 1.0  # 8 of 64: two are expected in 16
+    assert change_point(y, "boolean") == change_point(1.0 - y, "boolean") == 48
+    assert change_point(y, "real") == 49
+
+
 def test_a_ramp_and_a_constant_are_no_step() -> None:
     ramp = np.arange(64.0) + np.random.default_rng(1).standard_normal(64)
     assert change_point(ramp) is None

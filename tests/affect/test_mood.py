@@ -195,7 +195,11 @@ def test_late_signals_are_added_decayed_counted_and_flagged() -> None:
 
 def test_a_point_is_approximate_where_a_signal_came_after_it_was_final() -> None:
     point, dynamics = Shift(START, b"a" * 12, (0.1, 0.0, 0.0), False), DYNAMICS[CALM]
-    for late, expected in ((None, False), (Late(1, START + 5, START + 9), True), (Late(1, START + 6, START + 9), False)):
+    for late, expected in (
+        (None, False),
+        (Late(1, START + 5, START + 9), True),
+        (Late(1, START + 6, START + 9), False),
+    ):
         assert mood_from_points([point], [], START + 5, initial=dynamics, late=late).approximate is expected
     assert mood_from_points([point._replace(approximate=True)], [], START + 5, initial=dynamics).approximate
 
