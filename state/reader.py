@@ -23,6 +23,7 @@ from moodstream.state.views import (
     StateFormat,
     checked_row,
 )
+from moodstream.state.workers import WorkerReport, read_reports
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -72,6 +73,10 @@ class StateReader:
         """Positions and counts of a partition; None when no worker has acquired it yet."""
         async with reported(self.settings.address):
             return PartitionMeta.of(partition, await call(self._redis, "HGETALL", self._layout(partition).meta))
+
+    async def workers(self) -> list[WorkerReport]:
+        """What the workers said of themselves last. Raises `StoreUnavailable`."""
+        return await read_reports(self._redis, self.settings)
 
     async def agent(
         self, tenant: str, agent: str, suffixes: Sequence[bytes] = (), *, buckets: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from fastapi import APIRouter, Response
 
 from moodstream.query.access import Reader
@@ -10,6 +12,7 @@ from moodstream.schemas.errors import StoreUnavailable
 from moodstream.state.layout import FORMAT
 from moodstream.state.reader import StateReader
 from moodstream.state.views import RESTORING, PartitionMeta, StateFormat
+from moodstream.state.workers import WorkerReport
 
 router = APIRouter()
 
@@ -22,7 +25,7 @@ async def livez() -> dict[str, str]:
 
 @router.get("/readyz", responses={503: {"model": Health}})
 async def readyz(reader: Reader, response: Response) -> Health:
-    """Check what answers depend on: Redis, the format of its state, and each partition."""
+    """Check what answers depend on: Redis, the format of its state, each partition, and that workers go on."""
     checks = await _checks(reader)
     ready = all(check.ok for check in checks)
     response.status_code = 200 if ready else 503
@@ -38,6 +41,7 @@ async def _checks(reader: StateReader) -> list[Check]:
         if found is not None and checks[-1].ok:
             metas = [await reader.partition_meta(number) for number in range(found.partitions)]
             checks += [_partition_check(number, meta) for number, meta in enumerate(metas)]
+            checks.append(_workers_check(await reader.workers()))
     except StoreUnavailable as error:
         return [Check(name="redis", ok=False, reason=error.detail)]
     return checks
@@ -61,3 +65,17 @@ def _partition_check(number: int, meta: PartitionMeta | None) -> Check:
         reason = f"being restored from the changelog, now at {meta.changelog}"
         return Check(name=name, ok=False, reason=reason, lag=meta.lag)
     return Check(name=name, ok=True, reason=f"applied up to offset {meta.source}", lag=meta.lag)
+
+
+def _workers_check(reports: list[WorkerReport]) -> Check:
+    """Workers that have stopped on purpose take their report back: where none has ever spoken, nothing is wrong."""
+    fresh = [one for one in reports if one.fresh]
+    waiting = [f"{one.name} waits: {one.waiting}" for one in fresh if one.waiting]
+    if waiting:
+        return Check(name="workers", ok=False, reason="; ".join(waiting))
+    if fresh:
+        return Check(name="workers", ok=True, reason=f"{len(fresh)} at work")
+    if reports:
+        age = time.time() - max(one.at for one in reports)
+        return Check(name="workers", ok=False, reason=f"no worker has spoken for {age:.0f} s: answers grow old")
+    return Check(name="workers", ok=True, reason="none has reported here")

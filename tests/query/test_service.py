@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from moodstream.schemas.errors import InvalidSettings
 from moodstream.state.layout import format_key
 from moodstream.state.reader import StateReader
 from moodstream.state.settings import StateSettings
+from moodstream.state.workers import workers_key
 from support.stored import Stored
 
 ROOT = "http://service"
@@ -124,7 +126,7 @@ async def _ready(client: httpx.AsyncClient) -> tuple[int, dict[str, Any]]:
 async def test_ready_when_every_partition_is(stored: Stored, client: httpx.AsyncClient) -> None:
     stored.meta(1, source=90, source_end=95)
     status, checks = await _ready(client)
-    assert (status, list(checks)) == (200, ["redis", "state", *[f"partition {n}" for n in range(4)]])
+    assert (status, list(checks)) == (200, ["redis", "state", *[f"partition {n}" for n in range(4)], "workers"])
     assert (checks["partition 1"]["lag"], checks["partition 0"]["lag"]) == (5, None)
 
 
@@ -142,6 +144,25 @@ async def test_not_ready_says_why(stored: Stored, client: httpx.AsyncClient) -> 
     status, checks = await _ready(client)
     assert (status, checks["state"]["ok"]) == (503, False)
     assert "start a worker" in checks["state"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("age", "waiting", "status", "reason"),
+    [
+        (0, None, 200, "1 at work"),
+        (0, "the broker is away", 503, "w waits: the broker is away"),
+        (60, None, 503, "no worker has spoken for 60 s"),
+        (7_200, None, 200, "none has reported here"),
+    ],
+)
+async def test_workers_that_wait_or_are_gone_are_told(
+    stored: Stored, client: httpx.AsyncClient, age: int, waiting: str | None, status: int, reason: str
+) -> None:
+    report = {"at": time.time() - age, "waiting": waiting, "phases": {}}
+    stored.redis.hset(workers_key(stored.prefix), "w", json.dumps(report))
+    found, checks = await _ready(client)
+    assert found == status
+    assert checks["workers"]["reason"].startswith(reason)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
