@@ -78,23 +78,6 @@ def name_of(pid: int) -> str:
     return next((name for name in ("worker", "serve", "broker") if name in words), "?")
 
 
-def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return command(*arguments, env=self.environment())
-
-    def environment(self) -> dict[str, str]:
-        broker, redis, _ = self.ports
-        return {
-            "MOODSTREAM_STREAMS__BOOTSTRAP": f"127.0.0.1:{broker}",
-            "MOODSTREAM_STATE__URL": f"redis://127.0.0.1:{redis}/0",
-            "MOODSTREAM_QUERY__URL": self.url,
-        }
-
-
-def name_of(pid: int) -> str:
-    words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    return next((name for name in ("worker", "serve", "broker", "valkey") if any(name in word for word in words)), "?")
-
-
 def command(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-P", "-m", "moodstream", *arguments]
     return subprocess.run(line, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, check=False)
