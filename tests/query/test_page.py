@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.state.settings import StateSettings
+from moodstream.state.workers import workers_key
 from support.lives import HOUR_MS, Life
 from support.stored import Stored
 
@@ -47,6 +49,8 @@ async def story(stored: Stored, client: httpx.AsyncClient) -> httpx.AsyncClient:
         attributes={"event-type": "observation", "subject": "team"},
     )
     life.write()
+    said = {"at": time.time(), "waiting": None, "phases": {}}
+    stored.redis.hset(workers_key(stored.prefix), "worker-1", json.dumps(said))
     stored.meta(partition_of(agent_key("acme", "support-1"), 4), source=20)
     for number in range(4):
         if number != partition_of(agent_key("acme", "support-1"), 4):
