@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from struct import Struct
@@ -12,6 +11,7 @@ from moodstream.affect.mood import MoodRow
 from moodstream.affect.params import PARAMS, PARAMS_HASH
 from moodstream.affect.trends import TrendRow
 from moodstream.schemas.errors import FoldMismatch
+from moodstream.state.notice_row import Notices, pack_notices, unpack_notices
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
@@ -54,7 +54,7 @@ class AgentRows:
     mood: MoodRow = field(default_factory=MoodRow)
     mood_offset: int = -1
     profile: Profile = field(default_factory=Profile)
-    notice: dict[str, dict[str, object]] = field(default_factory=dict)
+    notices: Notices = field(default_factory=dict)
     trends: dict[bytes, TrendRow] = field(default_factory=dict)
     """Trend rows by suffix: that of the agent, and those of the pairs that were asked for."""
     touched: dict[bytes, int] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class AgentRows:
         elif kind is Kind.PROFILE:
             self.profile = Profile.unpack(body)
         elif kind is Kind.NOTICE:
-            self.notice = json.loads(body)
+            self.notices = unpack_notices(body)
 
     def pair(self, other: str) -> TrendRow:
         """The trend row of the pair with another agent; it has been loaded with the chunk."""
@@ -132,7 +132,7 @@ class AgentRows:
         if suffix == PROFILE:
             return self.profile.pack()
         if suffix == NOTICE:
-            return json.dumps(self.notice, sort_keys=True, separators=(",", ":")).encode()
+            return pack_notices(self.notices)
         return self.trends[suffix].pack()
 
     @property

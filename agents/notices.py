@@ -7,18 +7,19 @@ from announcing everything again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from moodstream.affect.bulk import Looks, look_all
-from moodstream.affect.signals import SIGNALS, SIGNS
+from moodstream.affect.signals import SIGNALS, sign_of
 from moodstream.affect.statistics import NOTICE_IN, STABLE, TrendSummary, notice_step, summary
 from moodstream.agents.agent_rows import AgentRows, is_pair
 from moodstream.schemas.codec import encode
 from moodstream.schemas.identity import split_key
 from moodstream.schemas.instants import from_ms
 from moodstream.schemas.outputs import TrendChanged, output_id
+from moodstream.state.notice_row import NoticeState
 from moodstream.state.rows import NOTICE, PAIR_PREFIX, TRENDS
 from moodstream.streams.sending import Message
 
@@ -27,7 +28,7 @@ _LEAST: Final = 10
 _STEPS_APART: Final = 8
 """Turns between two steps: the change-point test wants as many on each side."""
 _HOUR_MS: Final = 3_600_000.0
-_NOTHING: Final[Mapping[str, Any]] = {"direction": STABLE, "step": -1}
+_NOTHING: Final = NoticeState()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +38,27 @@ class Turn:
     key: bytes
     signal: str
     other: str | None
-    state: Mapping[str, Any]
+    state: NoticeState
 
     def message(self) -> Message:
         """The notice as a record."""
         tenant, agent = split_key(self.key)
         kind = f"trend/{self.signal}" + (f"/{self.other}" if self.other else "")
-        sequence, change = self.state["offset"], self.state["change"]
+        state = self.state
         event = TrendChanged(
             tenant_id=tenant,
             agent_id=agent,
-            event_id=output_id(tenant, agent, kind, sequence),
-            occurred_at=from_ms(self.state["since"]),
-            sequence=sequence,
+            event_id=output_id(tenant, agent, kind, state.offset),
+            occurred_at=from_ms(state.since),
+            sequence=state.offset,
             signal=self.signal,  # type: ignore[arg-type]  # one of the seven
             other_agent_id=self.other,
-            direction=self.state["direction"],
-            previous=self.state["previous"],
-            p=self.state["p"],
-            slope_per_hour=self.state["slope"],
-            change_at=None if change is None else from_ms(change),
-            observations=self.state["observations"],
+            direction=state.direction,  # type: ignore[arg-type]  # one of the four
+            previous=state.previous,  # type: ignore[arg-type]
+            p=state.p,
+            slope_per_hour=state.slope,
+            change_at=None if state.change is None else from_ms(state.change),
+            observations=state.observations,
         )
         wire = encode(event, mode="binary")
         return Message(wire.key, wire.value, wire.headers)
@@ -78,9 +79,9 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
 def announced_again(agent: AgentRows, since: int) -> list[Turn]:
     """Give the notices that were noted at offsets from `since` on: perhaps nobody was told."""
     found = []
-    for name, state in agent.notice.items():
+    for name, state in agent.notices.items():
         signal, _, other = name.partition("/")
-        if state["offset"] >= since:
+        if state.offset >= since:
             found.append(Turn(agent.key, signal, other or None, state))
     return found
 
@@ -91,48 +92,49 @@ def _is_due(agent: AgentRows, suffix: bytes) -> bool:
 
 def _turns(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:
     other = suffix.removeprefix(PAIR_PREFIX).decode() if is_pair(suffix) else None
+    offset = agent.touched[suffix]
     for bit, signal in enumerate(SIGNALS):
         name = signal if other is None else f"{signal}/{other}"
-        before = agent.notice.get(name, _NOTHING)
+        before = agent.notices.get(name, _NOTHING)
         if not _may_turn(before, looks, index, bit):
             continue
-        sign = agent.profile.values.trend_signs.get(signal, SIGNS[signal])  # type: ignore[call-overload]
+        sign = sign_of(signal, agent.profile.values.trend_signs)
         found = summary(agent.trends[suffix], signal, int(looks.newest_ms[index, bit]), sign)
-        state = _next_state(before, found, agent.touched[suffix])
+        state = _next_state(before, found, offset)
         if state is not None:
-            agent.notice[name] = state
-            agent.touched[NOTICE] = agent.touched[suffix]
+            agent.notices[name] = state
+            agent.touched[NOTICE] = max(offset, agent.touched.get(NOTICE, offset))
             yield Turn(agent.key, signal, other, state)
 
 
-def _may_turn(before: Mapping[str, Any], looks: Looks, index: int, bit: int) -> bool:
+def _may_turn(before: NoticeState, looks: Looks, index: int, bit: int) -> bool:
     """Whether a signal can have turned at all: one that rests, without evidence and without a step, cannot."""
-    step = int(looks.change_ms[index, bit])
-    return before["direction"] != STABLE or looks.p[index, bit] < NOTICE_IN or step > before["step"]
+    evident = bool(looks.p[index, bit] < NOTICE_IN) or int(looks.change_ms[index, bit]) > before.step
+    return evident or before.direction != STABLE
 
 
-def _next_state(before: Mapping[str, Any], found: TrendSummary, offset: int) -> dict[str, Any] | None:
+def _next_state(before: NoticeState, found: TrendSummary, offset: int) -> NoticeState | None:
     """What to remember and announce; None when nothing has turned."""
-    direction = notice_step(before["direction"], found)
+    direction = notice_step(before.direction, found)
     step = found.change_at_ms if _is_new_step(before, found) else None
-    if direction == before["direction"] and step is None:
+    if direction == before.direction and step is None:
         return None
-    return {
-        "direction": direction,
-        "previous": before["direction"],
-        "since": found.newest_ms,
-        "change": step,
-        "step": before["step"] if step is None else step,
-        "p": found.p,
-        "slope": found.slope_per_hour,
-        "observations": found.observations,
-        "offset": offset,
-    }
+    return NoticeState(
+        direction=direction,
+        previous=before.direction,
+        since=found.newest_ms or 0,
+        change=step,
+        step=before.step if step is None else step,
+        p=found.p,
+        slope=found.slope_per_hour,
+        observations=found.observations,
+        offset=offset,
+    )
 
 
-def _is_new_step(before: Mapping[str, Any], found: TrendSummary) -> bool:
+def _is_new_step(before: NoticeState, found: TrendSummary) -> bool:
     """A step moves by a turn or two while more is seen of it: only one that lies clearly later is another one."""
     if found.change_at_ms is None or found.sign == 0:
         return False
     apart = _STEPS_APART * (found.median_gap_hours or 0.0) * _HOUR_MS
-    return before["step"] < 0 or found.change_at_ms > before["step"] + apart
+    return before.step < 0 or found.change_at_ms > before.step + apart
