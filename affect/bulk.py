@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, lgamma
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ LARGEST_RHO: Final = 0.9
 NO_RESIDUAL: Final = 1e-12
 
 _WIDTH: Final = PARAMS.observations_kept
-_ROWS = 100  # looked at together: more would leave the cache of a core, fewer would cost calls
+_ROWS = 256  # looked at together: bounds the memory, and more would be no faster
 _CLOSE = 1e-9  # relative; rounding moves what is compared by less than 1e-12
 _SMALL_P = 1e-3
 _MASK_AT, _HEAD_WORDS = 24, 7
@@ -117,7 +118,8 @@ def _look(rows: Sequence[TrendRow], above: int, half_life: float, looks: Looks) 
 
 def _test(block: _Block, half_life: float, place: tuple[Integers, Integers], looks: Looks) -> None:
     """Note what is seen of series that are long enough; `place` says where."""
-    hours = (block.times - block.times[:, -1:]) / MS_PER_HOUR
+    hours = block.times - block.times[:, -1:]
+    hours /= MS_PER_HOUR
     z = _centred(block)
     looks.testable[place] = hours[:, 0] < 0.0
     looks.median_gap_hours[place] = _median_gap(hours, block.n)
@@ -138,12 +140,12 @@ class _Reports(NamedTuple):
 
 
 class _Flat(NamedTuple):
-    """Times (ms) and values of all series, one after the other, oldest first; series s is `first[s]` to `end[s]`.
+    """Times (whole ms) and values of all series, one after the other, oldest first; series s is `first[s]` to `end[s]`.
 
     Series are numbered by signal, then by row.
     """
 
-    times: Integers
+    times: Floats
     values: NDArray[np.float32]
     first: Integers
     end: Integers
@@ -152,7 +154,7 @@ class _Flat(NamedTuple):
 class _Block(NamedTuple):
     """Series of at least 10 turns: times in ms, values, 1.0 where a column counts, how many do, the signal."""
 
-    times: Integers
+    times: Floats
     y: Floats
     inside: Floats
     n: Integers
@@ -183,7 +185,7 @@ def _read(rows: Sequence[TrendRow]) -> _Reports:
 
 def _in_order(reports: list[Report], bounds: list[int]) -> Integers:
     """Sort the reports of those rows in which time does not rise by itself, and return the times of all."""
-    times = np.array([t for t, _ in reports], np.int64)
+    times = np.fromiter(map(itemgetter(0), reports), np.int64, len(reports))
     row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     unsorted = np.unique(row[1:][(times[1:] <= times[:-1]) & (row[1:] == row[:-1])]).tolist()
     for part in [slice(bounds[at], bounds[at + 1]) for at in unsorted]:
@@ -201,7 +203,7 @@ def _flatten(reports: _Reports) -> _Flat:
     cuts = np.arange(len(SIGNALS))[:, None] * len(sizes) + reports.bounds
     bounds = np.searchsorted(np.flatnonzero(stands), cuts)
     return _Flat(
-        np.broadcast_to(reports.times, stands.shape)[stands],
+        np.broadcast_to(reports.times.astype(np.float64), stands.shape)[stands],
         reports.words[words[stands]],
         bounds[:, :-1].ravel(),
         bounds[:, 1:].ravel(),
@@ -221,7 +223,8 @@ def _oldest(flat: _Flat, first: Integers, end: Integers, half_life: float) -> In
 
 def _block(flat: _Flat, end: Integers, n: Integers, signal: Integers) -> _Block:
     """Lay out the last `n` turns of series that end at `end`."""
-    place = np.maximum(end[:, None] + np.arange(-_WIDTH, 0), (end - n)[:, None])
+    place = end[:, None] + np.arange(-_WIDTH, 0)
+    np.maximum(place, (end - n)[:, None], out=place)
     return _Block(flat.times[place], flat.values[place].astype(np.float64), _INSIDE[n], n, signal)
 
 
@@ -230,7 +233,8 @@ def _block(flat: _Flat, end: Integers, n: Integers, signal: Integers) -> _Block:
 
 def _median_gap(hours: Floats, n: Integers) -> Floats:
     """Return the medians of n - 1 gaps: the last ones once sorted, as the filling has gaps of 0."""
-    gaps = np.sort(hours[:, 1:] - hours[:, :-1], axis=1)
+    gaps = hours[:, 1:] - hours[:, :-1]
+    gaps.sort(axis=1)
     each, last = np.arange(len(n)), gaps.shape[1] - 1
     return np.asarray((gaps[each, last - (n - 2) // 2] + gaps[each, last - (n - 1) // 2]) / 2.0)
 
@@ -256,7 +260,7 @@ def _slopes(hours: Floats, z: Floats, block: _Block, half_life: float) -> tuple[
     spread, cc, cz = _or_one(_dot(c, away)), _or_one(_dot(c, c)), _dot(c, z)
     share = np.minimum(cz * cz / (cc * _or_one(_dot(z, z))), 1.0)
     c *= (cz / cc)[:, None]
-    return cz / spread, _p(share, _careful(z - c, 2.0 / block.n), block.n)
+    return cz / spread, _p(share, _careful(np.subtract(z, c, out=c), 2.0 / block.n), block.n)
 
 
 def _p(share: Floats, careful: Floats, n: Integers) -> Floats:
