@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
 from itertools import islice
@@ -22,9 +22,11 @@ from moodstream.schemas.changelog import (
     ChangelogLog,
     Commit,
     LogRecord,
+    Place,
     Position,
     Replay,
     Span,
+    claim_mark,
     encode_position,
 )
 from moodstream.schemas.errors import Fenced, StateLost
@@ -72,8 +74,10 @@ class Ownership:
         self._changelog = changelog
         self._state = state
         self._worker = worker
+        self._mark = b""
+        """What this owner's records carry, once it has claimed."""
         self._at = b""
-        """Changelog position in Redis, as last confirmed."""
+        """Changelog position in Redis, as last confirmed: the text that Redis holds."""
         self._next = 0
         """Changelog offset that the next append should be given."""
 
@@ -90,6 +94,7 @@ class Ownership:
         claim = json.dumps({"worker": self._worker}).encode()
         (span,) = await self._changelog.append(self.partition, self.token, [(OWNER_KEY, claim)])
         fence, self._next = span.base, span.base + 1
+        self._mark = claim_mark(fence, self.token)
         meta = await self._state.acquire(self.token, fence, incarnation, self._worker)
         self._enter(Phase.RESTORING)
         self._at = meta.get("changelog", b"")
@@ -98,7 +103,7 @@ class Ownership:
             await self._republish()
         else:
             await self._restore(meta.get("writer", b""), fence)
-        await self._confirm({}, {"state": "ready", "incarnation": incarnation})
+        await self._confirm({}, {"state": "ready", "incarnation": incarnation, **asdict(self.position)})
         self._enter(Phase.READY)
 
     async def _incarnation(self) -> bytes:
@@ -112,37 +117,40 @@ class Ownership:
         return known
 
     async def _restore(self, writer: bytes, fence: int) -> None:
-        """Apply what the log holds beyond Redis, then write again what does not count there."""
-        start = int(self._at or 0)
-        if start > fence:
-            raise StateLost(f"Redis stands at {start} of a changelog that ends at {fence}", partition=self.partition)
+        """Apply what the log holds beyond Redis, then write again what does not count there, and a position.
+
+        A position always: that of a stale writer may be the last one in the log, and compaction keeps the last.
+        """
+        start = _offset(self._at)
         replay, restored = Replay(writer), 0
-        async for records in self._changelog.read(self.partition, start, fence):
+        async for records in self._read(start, fence + 1):
             for commit in replay.feed(records):
                 await self._apply_commit(commit, replay)
             restored += len(records)
             log.info("restoring", partition=self.partition, records=restored, at=records[-1].offset, until=fence)
         if replay.loose:
             log.warning("rewriting loose rows", partition=self.partition, rows=len(replay.loose))
-            await self._append(await self._current(replay.loose), self.position)
+            if not start and not replay.closed:
+                raise StateLost("the changelog holds rows, but no position that counts", partition=self.partition)
+        await self._append(await self._current(replay.loose), self.position)
 
     async def _apply_commit(self, commit: Commit, replay: Replay) -> None:
         """Write a commit to Redis in slices; only the last one moves the position."""
         rows = iter(commit.rows.items())
         left = len(commit.rows)
+        here = _offset(self._at)
         while left > SLICE_ROWS:
-            await self._apply(dict(islice(rows, SLICE_ROWS)), self._at, {})
+            await self._apply(dict(islice(rows, SLICE_ROWS)), here, {})
             left -= SLICE_ROWS
         last = dict(rows)
         if commit.position is None:
-            await self._apply(last, self._at, {})
+            await self._apply(last, here, {})
             return
         # Not past a stale record: should this worker die before it has written the true row again, the next one
         # must see that record too.
-        end = min((commit.end, *replay.foreign.values()))
+        end, writer = min((Place(commit.end, commit.writer), *replay.foreign.values()))
         self.position = commit.position
-        meta = {"writer": commit.writer, **asdict(commit.position)}
-        await self._apply(last, b"%d" % max(end, int(self._at or 0)), meta)
+        await self._apply(last, end, {"writer": writer, **asdict(commit.position)})
 
     async def _republish(self) -> None:
         """Redis belongs to another log, one that is gone: its rows win, and begin this log's history."""
@@ -154,7 +162,7 @@ class Ownership:
         await self._append(rows, self.position)
         items = iter(rows.items())
         for _ in range(0, len(rows), SLICE_ROWS):
-            await self._apply(dict(islice(items, SLICE_ROWS)), self._at, {})
+            await self._apply(dict(islice(items, SLICE_ROWS)), _offset(self._at), {})
 
     # -- load, append, flush
 
@@ -195,7 +203,7 @@ class Ownership:
         todo: Mapping[bytes, bytes | None] = rows
         while True:
             records = [*todo.items(), (POSITION_KEY, encode_position(position))]
-            spans = await self._changelog.append(self.partition, self.token, records)
+            spans = await self._changelog.append(self.partition, self._mark, records)
             expected, self._next = self._next, spans[-1].base + spans[-1].length
             if _contiguous(spans, expected):
                 return
@@ -208,13 +216,22 @@ class Ownership:
 
     async def _foreign(self, start: int, end: int) -> set[bytes]:
         keys: set[bytes] = set()
-        async for records in self._changelog.read(self.partition, start, end):
+        async for records in self._read(start, end):
             keys.update(self._foreign_keys(records))
         return keys
 
+    async def _read(self, start: int, end: int) -> AsyncIterator[list[LogRecord]]:
+        """Read the log up to a record of this owner's own, the last before `end`: so it is known to be all."""
+        last = -1
+        async for records in self._changelog.read(self.partition, start, end):
+            last = records[-1].offset
+            yield records
+        if last != end - 1:
+            raise StateLost(f"the changelog gave records up to {last}, not {end - 1}", partition=self.partition)
+
     def _foreign_keys(self, records: Iterable[LogRecord]) -> Iterable[bytes]:
         for record in records:
-            if record.token == self.token:
+            if record.token == self._mark:
                 continue
             if record.key == OWNER_KEY:
                 raise Fenced(f"partition {self.partition} was claimed by another worker at {record.offset}")
@@ -233,9 +250,11 @@ class Ownership:
         return found
 
     async def _confirm(self, rows: Mapping[bytes, bytes | None], meta: Mapping[str, object]) -> None:
-        await self._apply(rows, b"%d" % self._next, {"writer": self.token, **meta})
+        await self._apply(rows, self._next, {"writer": self._mark, **meta})
 
-    async def _apply(self, rows: Mapping[bytes, bytes | None], after: bytes, meta: Mapping[str, object]) -> None:
+    async def _apply(self, rows: Mapping[bytes, bytes | None], end: int, meta: Mapping[str, object]) -> None:
+        """Write to Redis and move the position to `end`. The text changes each time, so none of them can get lost."""
+        after = _moved(self._at, end)
         await self._state.apply(self.token, self._at, after, rows, meta)
         self._at = after
 
@@ -246,6 +265,18 @@ def _contiguous(spans: Sequence[Span], start: int) -> bool:
             return False
         start += span.length
     return True
+
+
+def _offset(at: bytes) -> int:
+    """The offset in the text of a changelog position: `offset`, or `offset+step`; zero in none."""
+    return int(at.partition(b"+")[0] or 0)
+
+
+def _moved(at: bytes, end: int) -> bytes:
+    """The text of a position, different from the one before also where the offset is the same."""
+    if end != _offset(at):
+        return b"%d" % end
+    return b"%d+%d" % (end, int(at.partition(b"+")[2] or 0) + 1)
 
 
 def _position_of(meta: Mapping[str, bytes]) -> Position:

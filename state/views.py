@@ -57,7 +57,7 @@ class PartitionMeta:
             partition,
             text.get("state", ""),
             int(text.get("source", 0)),
-            int(text.get("changelog", 0)),
+            int(text.get("changelog", "").partition("+")[0] or 0),
             text.get("epoch", ""),
             text.get("incarnation", ""),
             {name: int(text.get(name, 0)) for name in _COUNTS},
