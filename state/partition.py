@@ -1,4 +1,4 @@
-"""One partition's keys in Redis, through the three scripts: waits while Redis is away, stops where the fence refuses."""
+"""One partition's keys in Redis, through the three scripts: waits while Redis is away, stops when refused."""
 
 from __future__ import annotations
 
@@ -18,8 +18,17 @@ from moodstream.state.scripts import ACQUIRE, APPLY, LOAD
 
 _SCAN_AGENTS = 64
 
-_UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS")
-"""Answers of a Redis that will take the same call later."""
+_AWAY = (
+    redis_errors.ConnectionError,
+    redis_errors.TimeoutError,
+    OSError,
+    redis_errors.OutOfMemoryError,
+    redis_errors.ReadOnlyError,
+    redis_errors.ClusterDownError,
+    redis_errors.TryAgainError,
+)
+_AWAY_CODES = ("BUSY", "MISCONF", "NOREPLICAS")
+"""Answers of a Redis that will take the same call later; the client takes the codes that it knows off the text."""
 
 
 class Wanted(NamedTuple):
@@ -139,9 +148,9 @@ class RedisPartition:
 
 
 def _is_away(error: Exception) -> bool:
-    if isinstance(error, redis_errors.ConnectionError | redis_errors.TimeoutError | OSError):
+    if isinstance(error, _AWAY):
         return not isinstance(error, redis_errors.AuthenticationError)
-    return isinstance(error, redis_errors.ResponseError) and _code(error) in _UNAVAILABLE
+    return isinstance(error, redis_errors.ResponseError) and _code(error) in _AWAY_CODES
 
 
 def _code(error: Exception) -> str:
