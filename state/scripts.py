@@ -2,16 +2,25 @@
 
 Each checks the fence before it does anything, so a worker that has lost its partition, or whose Redis has lost data,
 is refused instead of folding onto what is not there (docs/durability.md). Keys of one partition share a hash tag, so
-the scripts also run on a Redis Cluster. Positions travel as decimal text and are compared as text for equality only.
+the scripts also run on a Redis Cluster. A changelog position travels as text and is compared for equality only: the
+offset in decimal, and where several calls write rows at one offset, `+` and the number of the call.
 """
 
 from __future__ import annotations
 
 ACQUIRE = """
 -- KEYS: meta.  ARGV: token, fence (changelog offset of the claim), incarnation of the changelog, worker
-local m = redis.call('HMGET', KEYS[1], 'fence', 'incarnation', 'changelog')
-if m[1] and m[2] == ARGV[3] and tonumber(m[1]) > tonumber(ARGV[2]) then
-  return redis.error_reply('FENCED claim ' .. ARGV[2] .. ' is older than ' .. m[1])
+local m = redis.call('HMGET', KEYS[1], 'fence', 'incarnation', 'changelog', 'state')
+if m[2] == ARGV[3] then
+  if m[1] and tonumber(m[1]) > tonumber(ARGV[2]) then
+    return redis.error_reply('FENCED claim ' .. ARGV[2] .. ' is older than ' .. m[1])
+  end
+  -- Each claim makes the log longer, so this is remembered.
+  local at = tonumber(string.match(m[3] or '', '^%d+') or 0)
+  if m[4] == 'ahead' or at > tonumber(ARGV[2]) then
+    redis.call('HSET', KEYS[1], 'state', 'ahead')
+    return redis.error_reply('DIVERGED changelog ' .. at .. ' lies behind the end of a log that was cut')
+  end
 end
 local before = redis.call('HGETALL', KEYS[1])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'fence', ARGV[2], 'worker', ARGV[4])
