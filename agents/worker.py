@@ -31,6 +31,8 @@ from moodstream.streams.topics import check
 log = structlog.get_logger(__name__)
 
 _REPORT_SECONDS: Final = 2.0
+_SIDE_BY_SIDE: Final = 2
+"""Chunks processed at the same time: one folds while another waits for broker or Redis. More would only take memory."""
 
 
 class Worker:
@@ -90,13 +92,15 @@ class Worker:
         app.source_position = store.position
         app.on_crash = self._on_crash
 
+        turn = asyncio.Semaphore(_SIDE_BY_SIDE)
+
         def lane(partition: int) -> _Lane:
             owned = store.owned(partition)
             found = self._lanes.get(partition)
             if found is None or found.ownership is not owned:
                 if found is not None:
                     found.close()
-                found = self._lanes[partition] = _Lane(self._pipeline(owned, producer), app)
+                found = self._lanes[partition] = _Lane(self._pipeline(owned, producer), app, turn)
             return found
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - Faust's types
@@ -153,10 +157,11 @@ class Worker:
 class _Lane:
     """Takes the chunks of one partition one after the other, beside the other partitions."""
 
-    def __init__(self, pipeline: PartitionPipeline, app: MoodApp) -> None:
+    def __init__(self, pipeline: PartitionPipeline, app: MoodApp, turn: asyncio.Semaphore) -> None:
         self.ownership = pipeline.ownership
         self._pipeline = pipeline
         self._app = app
+        self._turn = turn
         self._chunks: asyncio.Queue[tuple[Any, Any]] = asyncio.Queue(1)
         self._task = asyncio.create_task(self._run())
 
@@ -172,7 +177,8 @@ class _Lane:
         while True:
             event, chunk = await self._chunks.get()
             try:
-                await self._pipeline.process(chunk)
+                async with self._turn:
+                    await self._pipeline.process(chunk)
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever it is, the chunk is not done

@@ -16,6 +16,10 @@ from moodstream.streams.transport import SCHEME, ChunkSchema
 
 _HEARTBEAT_SHARE = 6
 """Heartbeats per session timeout."""
+_CHUNKS_WAITING = 2
+"""Chunks between the consumer and the lanes; each partition has one more in hand and one queued."""
+_FETCH_BYTES = 2 << 20
+"""Most bytes of one partition in a fetch: enough for a whole chunk of small events."""
 
 
 class MoodApp(faust.App):  # type: ignore[misc]
@@ -51,13 +55,14 @@ def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:
         table_standby_replicas=0,
         recovery_consistency_check=False,
         stream_wait_empty=True,
-        stream_buffer_maxsize=2 * settings.partitions,
+        stream_buffer_maxsize=_CHUNKS_WAITING,
         consumer_auto_offset_reset="earliest",
         broker_commit_interval=settings.commit_seconds,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=settings.session_seconds / _HEARTBEAT_SHARE,
         broker_rebalance_timeout=settings.rebalance_seconds,
-        broker_max_poll_records=settings.partitions * settings.chunk,
+        broker_max_poll_records=2 * settings.chunk,
+        consumer_max_fetch_size=_FETCH_BYTES,
         web_enabled=False,
         TableManager="moodstream.streams.recovery:StateTableManager",
     )
