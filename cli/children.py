@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -125,9 +125,10 @@ class Family:
         finally:
             await _cancelled(task, stopping)
 
-    async def forever(self) -> None:
+    async def forever(self) -> NoReturn:
         """Wait for `Stopped` or `ChildEnded`."""
         await self.during(asyncio.Event().wait())
+        raise Stopped
 
     async def end(self, *, first: Sequence[str], first_seconds: float, rest_seconds: float) -> None:
         """End the children named `first` together, then the others."""

