@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -45,6 +46,8 @@ def start(
 ) -> None:
     """Moods and engagement trends of AI agents as durable state."""
     del version  # done by its callback
+    # Our own errors say what is wrong; the commands that run for long set up their logs themselves.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     if config:
         # In the environment, so that the processes which `up` starts read the same file.
         os.environ[CONFIG_VARIABLE] = str(config.absolute())

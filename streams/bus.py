@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Any
 
-from moodstream.schemas.errors import MoodstreamError
+from moodstream.schemas.errors import BrokerUnavailable, MoodstreamError
 from moodstream.schemas.limits import check_batch
 from moodstream.streams.emitter import AgentEmitter
 from moodstream.streams.flight import Flight
@@ -15,6 +15,10 @@ from moodstream.streams.report import Failure, FireReport, Receipt
 from moodstream.streams.sender import KafkaSender, Record, Sender, failure, unanswered
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.stream import EventStream
+
+_HURRIED = (BrokerUnavailable, asyncio.CancelledError, KeyboardInterrupt)
+_HURRY_SECONDS = 5.0
+"""How long leaving waits for a broker that has just failed to answer, or when told to stop."""
 
 
 class Bus:
@@ -39,16 +43,17 @@ class Bus:
         await self.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        hurried = kind is not None and issubclass(kind, _HURRIED)
+        await self.close(min(_HURRY_SECONDS, self.settings.request_seconds) if hurried else None)
 
     async def start(self) -> None:
         """Connect. Raises `BrokerUnavailable` after `connect_seconds`, or `TopicMissing`."""
         await self._sender.start()
 
-    async def close(self) -> None:
-        """Wait for what is in flight, for `request_seconds` at most, and disconnect."""
-        await self._sender.close(self.settings.request_seconds)
+    async def close(self, seconds: float | None = None) -> None:
+        """Wait for what is in flight, for `request_seconds` at most or as long as is said, and disconnect."""
+        await self._sender.close(self.settings.request_seconds if seconds is None else seconds)
 
     @property
     def idempotent(self) -> bool:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _BREATH = 256
 """Events between two turns of the loop: sending never blocks by itself until the buffers are full."""
 
+_LAST_SECONDS = 5.0
+"""How long a run that has failed waits for the answers to what it had sent before."""
+
 
 class EventStream:
     """One run of `Bus.stream`."""
@@ -81,10 +84,14 @@ class EventStream:
         while self._waiting:
             self._moved.clear()
             try:
-                await asyncio.wait_for(self._moved.wait(), self._bus.settings.request_seconds)
+                await asyncio.wait_for(self._moved.wait(), self._patience())
             except TimeoutError as error:
-                raise unanswered(self._bus.settings) from error
+                raise self._first or unanswered(self._bus.settings) from error
             self._progress(self._acknowledged)
+
+    def _patience(self) -> float:
+        patience = self._bus.settings.request_seconds
+        return min(patience, _LAST_SECONDS) if self._first else patience
 
 
 async def _each(events: Iterable[Fireable] | AsyncIterable[Fireable]) -> AsyncIterator[Fireable]:

@@ -35,7 +35,8 @@ class Written:
 class MemorySender:
     """Keeps what is sent. `refuse` may give an error for a record, which is then not kept.
 
-    With `held` set, records stay unanswered until `release` is called, as with a slow broker.
+    With `held` set, records stay unanswered until `release` is called, as with a slow broker. `patience` is how long
+    closing would have waited.
     """
 
     partitions: int = 4
@@ -44,6 +45,7 @@ class MemorySender:
     held: bool = False
     records: list[Record] = field(default_factory=list)
     closed: bool = False
+    patience: float | None = None
     _offsets: Counter[int] = field(default_factory=Counter)
     _open: list[tuple[Record, asyncio.Future[Any]]] = field(default_factory=list)
 
@@ -77,6 +79,6 @@ class MemorySender:
 
     async def close(self, seconds: float) -> None:
         """Answer what waits."""
-        del seconds
+        self.patience = seconds
         self.release()
         self.closed = True

@@ -170,6 +170,18 @@ async def test_leaving_waits_for_what_is_in_flight() -> None:
     assert (await firing).offset == 0
 
 
+async def test_leaving_after_a_failure_does_not_wait_as_long() -> None:
+    patient, hurried = MemorySender(), MemorySender(refuse=lambda _: KafkaConnectionError("gone"))
+    async with Bus(sender=patient) as bus:
+        await bus.fire(event())
+    with pytest.raises(BrokerUnavailable):
+        async with Bus(sender=hurried) as bus:
+            await bus.fire(event())
+    assert patient.patience == StreamSettings().request_seconds
+    assert hurried.patience is not None
+    assert hurried.patience < patient.patience
+
+
 async def test_a_cancelled_fire_leaves_no_room_taken_and_no_loud_failure() -> None:
     sender = MemorySender(held=True, refuse=lambda _: KafkaConnectionError("gone"))
     async with Bus(StreamSettings(max_flight_events=1), sender=sender) as bus:
