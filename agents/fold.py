@@ -28,7 +28,7 @@ from moodstream.state.rows import (
     MemoryContent,
     MemoryRow,
     bucket_of,
-    content_digest,
+    content_of,
     memory_suffix,
     pack_row,
     pair_suffix,
@@ -68,7 +68,7 @@ class Changes:
 
 
 def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes, bytes]) -> Changes:
-    """Fold events, in log order. `known`: content digests of events accepted before this chunk, by H(event_id).
+    """Fold events, in log order. `known`: what events accepted before this chunk say (`content_of`), by H(event_id).
 
     Whatever a fold raises goes through; the rows are then no longer what the log says (`AgentRows.load` them again).
     """
@@ -102,13 +102,12 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
     content = memory_content(entry)
     if entry.ident in accepted:
         changes.duplicate += 1
-        same = content_digest(MemoryRow(content, None).encode()) == accepted[entry.ident]
-        changes.conflict += not same
+        changes.conflict += content_of(MemoryRow(content, None).encode()) != accepted[entry.ident]
         return
     delta = appraise(entry.event, agent.profile.values.rules)
     shifted = None if delta is None else (*delta, *_in_force(agent.profile))
     body = MemoryRow(content, shifted).encode()
-    accepted[entry.ident] = content_digest(body)
+    accepted[entry.ident] = content_of(body)
     key = row_key(agent.key, memory_suffix(bucket_of(entry.us), entry.ident))
     changes.rows[key] = pack_row(Kind.MEMORY, entry.offset, body, PARAMS_HASH)
     if delta is not None:
@@ -173,8 +172,8 @@ def memory_content(entry: Entry) -> MemoryContent:
         text_of_memory(event),  # type: ignore[arg-type]  # profiles do not come here
         fields["importance"],
         None if pad is None else (pad.pleasure, pad.arousal, pad.dominance),
-        dict(sorted(attributes_of(event).items())),  # type: ignore[arg-type]
-        dict(sorted(fields["metadata"].items())),
+        attributes_of(event),  # type: ignore[arg-type]
+        fields["metadata"],
         fields["case_id"],
         fields["turn_id"],
         None if embedding is None else _packed(embedding),

@@ -35,7 +35,7 @@ from moodstream.schemas.limits import Limits
 from moodstream.schemas.profile import AgentProfile
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import Wanted
-from moodstream.state.rows import IdEntry, pair_suffix
+from moodstream.state.rows import content_of, pair_suffix, unpack_row
 from moodstream.streams.sending import Message, send_batches
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.transport import Chunk
@@ -118,7 +118,7 @@ class PartitionPipeline:
     async def _load(
         self, entries: Mapping[bytes, Sequence[Entry]]
     ) -> tuple[dict[bytes, AgentRows], dict[bytes, Known]]:
-        """Rows of the agents, and which of the events were accepted before, with their content's digests."""
+        """Rows of the agents, and what those of the events say that were accepted before."""
         agents = {key: self._cache.get(key) or AgentRows(key) for key in entries}
         layout = self.ownership.layout
         wanted: list[Wanted] = []
@@ -129,13 +129,28 @@ class PartitionPipeline:
             fields.append((key, missing, idents))
             wanted += (Wanted(layout.agent(key), missing), Wanted(layout.ids(key), idents))
         values = iter(await self.ownership.load([one for one in wanted if one.fields]))
-        known: dict[bytes, Known] = {}
+        buckets: dict[bytes, dict[bytes, int]] = {}
         for key, missing, idents in fields:
             if missing:
                 agents[key].add(dict(zip(missing, next(values), strict=True)))
-            found_ids = next(values) if idents else ()
-            known[key] = {i: IdEntry.unpack(v).digest for i, v in zip(idents, found_ids, strict=True) if v is not None}
-        return agents, known
+            found = next(values) if idents else ()
+            buckets[key] = {i: int(bucket) for i, bucket in zip(idents, found, strict=True) if bucket is not None}
+        return agents, await self._load_known(buckets)
+
+    async def _load_known(self, buckets: Mapping[bytes, Mapping[bytes, int]]) -> dict[bytes, Known]:
+        """What the events that are known say: a second trip, but only for duplicates."""
+        known: dict[bytes, dict[bytes, bytes]] = {key: {} for key in buckets}
+        places: dict[tuple[bytes, int], list[bytes]] = {}
+        for key, found in buckets.items():
+            for ident, bucket in found.items():
+                places.setdefault((key, bucket), []).append(ident)
+        if places:
+            layout = self.ownership.layout
+            wanted = [Wanted(layout.memory(*place), idents) for place, idents in places.items()]
+            for ((key, _), idents), rows in zip(places.items(), await self.ownership.load(wanted), strict=True):
+                said = (b"" if row is None else content_of(unpack_row(row).body) for row in rows)
+                known[key].update(zip(idents, said, strict=True))
+        return dict(known)
 
     # -- append
 

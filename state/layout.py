@@ -41,7 +41,7 @@ class Layout:
         return b"%smemory:%s:%d" % (self._tag, key, bucket)
 
     def ids(self, key: bytes) -> bytes:
-        """Hash: H(event_id) to `IdEntry`, for duplicates."""
+        """Hash: H(event_id) to the decimal number of its bucket, for duplicates."""
         return self._tag + b"ids:" + key
 
     def buckets(self, key: bytes) -> bytes:

@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moodstream.state.layout import Layout
-from moodstream.state.rows import (
-    HEADER,
-    IdEntry,
-    Kind,
-    bucket_and_id,
-    content_digest,
-    kind_of,
-    row_offset,
-    split_row_key,
-)
+from moodstream.state.rows import Kind, bucket_and_id, kind_of, split_row_key
 
 
 class Operation(NamedTuple):
@@ -60,9 +51,8 @@ class _Plan:
         if kind is Kind.SHIFT:
             self.sets[hashes[0]] += (b"s" + ident, row)
             return
-        entry = IdEntry(row_offset(row), bucket, content_digest(row[HEADER.size :]))
         self.sets[hashes[0]] += (ident, row)
-        self.sets[hashes[1]] += (ident, entry.pack())
+        self.sets[hashes[1]] += (ident, b"%d" % bucket)
 
     def drop(self, row_key: bytes) -> None:
         """Plan to delete a row and what is derived from it."""

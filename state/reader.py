@@ -11,7 +11,7 @@ from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id
 from moodstream.state import scanning
 from moodstream.state.connection import call, connect, pipeline, reported
 from moodstream.state.layout import Layout, format_key
-from moodstream.state.rows import AGENT, BUCKET_SECONDS, IdEntry
+from moodstream.state.rows import AGENT, BUCKET_SECONDS
 from moodstream.state.views import (
     RESTORING,
     AgentEntry,
@@ -124,7 +124,7 @@ class StateReader:
         async with reported(self.settings.address):
             entry = await call(self._redis, "HGET", layout.ids(view.key), ident)
             if entry is not None:
-                place = layout.memory(view.key, IdEntry.unpack(entry).bucket)
+                place = layout.memory(view.key, int(entry))
                 fields = (ident, b"s" + ident)
                 values = await call(self._redis, "HMGET", place, *fields)
                 scanning.sort_in(found, zip(fields, values, strict=True), view.version)

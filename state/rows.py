@@ -1,9 +1,8 @@
-"""Row keys, the row header, memory rows and the entries of the ids hash (docs/rows.md)."""
+"""Row keys, the row header and memory rows (docs/rows.md)."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from hashlib import blake2b
 from struct import Struct as Packing
 from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import NamedTuple
@@ -16,7 +15,6 @@ BUCKET_SECONDS = 604_800
 """Width of a storage bucket of memories: a week. Nothing else depends on it."""
 
 HEADER = Packing(">BBH8sq")
-_ID_ENTRY = Packing(">qI8s")
 _U32 = Packing(">I")
 _I64 = Packing(">q")
 _ID_BYTES = 12
@@ -148,33 +146,15 @@ def bucket_and_id(suffix: bytes) -> tuple[int, bytes]:
     return _U32.unpack_from(tail)[0], tail[_U32.size :]
 
 
-def content_digest(body: bytes) -> bytes:
-    """Eight bytes of BLAKE2b over what an event says, from its memory row's body: tells a conflict from a repeat."""
-    end = _U32.size + _U32.unpack_from(body)[0]
-    return blake2b(body[_U32.size : end], digest_size=8).digest()
-
-
-class IdEntry(NamedTuple):
-    """What the ids hash says of an accepted event."""
-
-    offset: int
-    bucket: int
-    digest: bytes
-
-    def pack(self) -> bytes:
-        """The value of the hash field, 20 bytes."""
-        return _ID_ENTRY.pack(*self)
-
-    @classmethod
-    def unpack(cls, data: bytes) -> IdEntry:
-        """Read the value of a hash field."""
-        return cls(*_ID_ENTRY.unpack(data))
+def content_of(body: bytes) -> bytes:
+    """What an event says, from its memory row's body, as bytes: equal for a repeat, different for a conflict."""
+    return body[_U32.size : _U32.size + _U32.unpack_from(body)[0]]
 
 
 class MemoryContent(msgspec.Struct, array_like=True, frozen=True):
     """What an accepted event says, in the order of docs/rows.md.
 
-    Floats must be floats (an int would be packed as an int), maps sorted by key: then equal memories have equal bytes.
+    Floats must be floats (an int would be packed as an int): then equal memories have equal bytes.
     """
 
     event_id: str
@@ -216,6 +196,6 @@ class MemoryRow(NamedTuple):
             raise RowError(f"broken memory row: {error}") from error
 
 
-_ENCODER = msgspec.msgpack.Encoder()
+_ENCODER = msgspec.msgpack.Encoder(order="sorted")
 _DECODER = msgspec.msgpack.Decoder(MemoryContent)
 _SHIFT = Packing(">12d")

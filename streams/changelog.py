@@ -17,7 +17,7 @@ from moodstream.schemas.changelog import (
     apply_commits,
 )
 from moodstream.schemas.errors import StateLost
-from moodstream.streams.sending import Message, send_batches
+from moodstream.streams.sending import send_batches
 
 if TYPE_CHECKING:
     from moodstream.streams.settings import StreamSettings
@@ -41,7 +41,7 @@ class KafkaChangelog:
         """Append in order, in batches as large as the producer allows; return when the broker has all of them."""
         assert self._producer is not None  # noqa: S101 - a reader has none and never appends
         headers = [(TOKEN_HEADER, token)]
-        messages = [Message(key, value, headers) for key, value in records]
+        messages = ((key, value, headers) for key, value in records)
         return await send_batches(self._producer, self.topic, partition, messages)
 
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[LogRecord]]:

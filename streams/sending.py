@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from aiokafka import AIOKafkaProducer
@@ -47,7 +47,10 @@ async def open_producer(settings: StreamSettings) -> AIOKafkaProducer:
 
 
 async def send_batches(
-    producer: AIOKafkaProducer, topic: str, partition: int, messages: Sequence[Message]
+    producer: AIOKafkaProducer,
+    topic: str,
+    partition: int,
+    messages: Iterable[tuple[bytes | None, bytes | None, Headers]],
 ) -> list[Span]:
     """Send to one partition, in order, and wait for the broker. Gives where each batch came to lie."""
     pending: list[tuple[asyncio.Future[object], int]] = []

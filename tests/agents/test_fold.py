@@ -14,7 +14,7 @@ from moodstream.agents.fold import Entry, fold_events
 from moodstream.cli.oracle import OracleAgent
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, hash_id
-from moodstream.state.rows import HEADER, content_digest, kind_of, pair_suffix, row_key, split_row_key
+from moodstream.state.rows import HEADER, content_of, kind_of, pair_suffix, row_key, split_row_key
 from support.events import T0_MS, engagement, events, outcome, profile, signal
 
 TENANT, AGENT = "t", "a"
@@ -26,21 +26,21 @@ class Store:
 
     def __init__(self) -> None:
         self.rows: dict[bytes, bytes] = {}
-        self.digests: dict[bytes, bytes] = {}
+        self.contents: dict[bytes, bytes] = {}
         self.counts = [0, 0, 0]
 
     def fold(self, entries: Sequence[Entry]) -> None:
         suffixes = [*SMALL_ROWS, *(pair_suffix(other) for other in others_of(entries))]
         agent = AgentRows.load(KEY, {suffix: self.rows.get(row_key(KEY, suffix)) for suffix in suffixes})
         changes = fold_events(
-            agent, entries, {e.ident: self.digests[e.ident] for e in entries if e.ident in self.digests}
+            agent, entries, {e.ident: self.contents[e.ident] for e in entries if e.ident in self.contents}
         )
         self.rows.update(changes.rows)
         self.rows.update(agent.pack_touched())
         for key, row in changes.rows.items():
             suffix = split_row_key(key)[1]
             if suffix.startswith(b"memory/"):
-                self.digests[suffix[-12:]] = content_digest(row[HEADER.size :])
+                self.contents[suffix[-12:]] = content_of(row[HEADER.size :])
         for i, count in enumerate((changes.accepted, changes.duplicate, changes.conflict)):
             self.counts[i] += count
 
@@ -102,7 +102,7 @@ def test_the_same_event_with_another_text_is_a_conflict_and_the_first_wins() -> 
     other = first.model_copy(update={"description": "something else"})
     store = folded([first, other, first])
     assert store.counts == [1, 2, 1]
-    assert store.digests.keys() == {hash_id("e")}
+    assert store.contents.keys() == {hash_id("e")}
 
 
 def test_a_repeat_after_a_profile_change_is_no_conflict() -> None:

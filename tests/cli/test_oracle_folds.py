@@ -11,7 +11,7 @@ from moodstream.agents.fold import Entry, fold_events
 from moodstream.cli.oracle import OracleAgent
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key
-from moodstream.state.rows import Kind, content_digest, pair_suffix, split_row_key, unpack_row
+from moodstream.state.rows import Kind, content_of, pair_suffix, split_row_key, unpack_row
 from support import logs
 
 KEY = agent_key(logs.TENANT, logs.AGENT)
@@ -36,7 +36,7 @@ class Worker:
 
     def _known(self) -> dict[bytes, bytes]:
         rows = [(key, unpack_row(row)) for key, row in self.rows.items()]
-        return {key[-12:]: content_digest(row.body) for key, row in rows if row.kind is Kind.MEMORY}
+        return {key[-12:]: content_of(row.body) for key, row in rows if row.kind is Kind.MEMORY}
 
 
 def by_worker(log: list[InputEvent], cuts: set[int]) -> Worker:

@@ -14,12 +14,10 @@ from moodstream.state.layout import Layout, format_key
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import (
     AGENT,
-    IdEntry,
     Kind,
     MemoryContent,
     MemoryRow,
     bucket_of,
-    content_digest,
     kind_of,
     pack_row,
 )
@@ -74,7 +72,7 @@ class Stored:
             for row, offset in rows:
                 ident, bucket, body = hash_id(row.content.event_id), bucket_of(row.content.occurred_us), row.encode()
                 pipe.hset(layout.memory(key, bucket), ident, pack_row(Kind.MEMORY, offset, body, PARAMS))
-                pipe.hset(layout.ids(key), ident, IdEntry(offset, bucket, content_digest(body)).pack())
+                pipe.hset(layout.ids(key), ident, b"%d" % bucket)
                 pipe.hset(layout.buckets(key), bucket, "")
             pipe.execute()
 
