@@ -122,6 +122,13 @@ class TrendRow:
 
 def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> None:
     """Fold one report into the row, in place: `event` is H(event id), `t` its time in ms, `values` of `values_of`."""
+    report = report_of(key, event, t, values)
+    if report is not None:
+        enter(row, report)
+
+
+def report_of(key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> Report | None:
+    """Make a report, which may enter several rows; None if it knows no signal."""
     mask = 0
     known = []
     for bit, value in enumerate(values):
@@ -129,13 +136,15 @@ def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[fl
             mask |= 1 << bit
             known.append(value)
     if not mask:
-        return
-    tail = b"%b%b%c%b" % (key, event, mask, _FLOATS[len(known)].pack(*known))
+        return None
+    return t, b"%b%b%c%b" % (key, event, mask, _FLOATS[len(known)].pack(*known))
+
+
+def enter(row: TrendRow, report: Report) -> None:
+    """Let a report compete with those of its turn, in place."""
+    key = report[1][:12]
     of_turn = row.turns.get(key)
-    if of_turn is None:
-        row.turns[key] = [(t, tail)]
-    else:
-        row.turns[key] = _compete(of_turn, (t, tail))
+    row.turns[key] = [report] if of_turn is None else _compete(of_turn, report)
 
 
 def _compete(of_turn: list[Report], new: Report) -> list[Report]:

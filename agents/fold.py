@@ -10,7 +10,8 @@ from typing import NamedTuple
 from moodstream.affect.appraisal import appraise
 from moodstream.affect.mood import Revision, Shift, Signal, newest_mood, octant, rebase, shift
 from moodstream.affect.params import PARAMS_HASH
-from moodstream.affect.trends import observe, turn_key, values_of
+from moodstream.affect.signals import turn_key, values_of
+from moodstream.affect.trends import enter, observe, report_of
 from moodstream.agents.agent_rows import AgentRows
 from moodstream.schemas.base import Embedding
 from moodstream.schemas.events import Engagement, InputEvent, Outcome
@@ -134,9 +135,11 @@ def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes
 def _observe(agent: AgentRows, entry: Entry) -> None:
     event, ms = entry.event, entry.us // _US_PER_MS
     if isinstance(event, Engagement):
-        key, values = turn_key(event.other_agent_id, event.turn_id), values_of(event, agent.profile.values.rules)
+        values = values_of(event, agent.profile.values.rules)
+        report = report_of(turn_key(event.other_agent_id, event.turn_id), entry.ident, ms, values)
         for suffix in (TRENDS, pair_suffix(event.other_agent_id)):
-            observe(agent.trends[suffix], key, entry.ident, ms, values)
+            if report is not None:
+                enter(agent.trends[suffix], report)
             agent.touched[suffix] = entry.offset
     elif isinstance(event, Outcome):
         values = values_of(event, agent.profile.values.rules)
