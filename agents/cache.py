@@ -8,8 +8,8 @@ from typing import Final
 
 from moodstream.agents.agent_rows import AgentRows
 
-DECODED_FACTOR: Final = 12
-"""Bytes of memory per stored byte, about: rows are packed, and decoded into Python objects."""
+DECODED_FACTOR: Final = 8
+"""Bytes of memory per stored byte, as measured: a row is held packed, and decoded into Python objects."""
 _BARE = 400
 
 

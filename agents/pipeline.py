@@ -133,8 +133,8 @@ class PartitionPipeline:
         for key, missing, idents in fields:
             if missing:
                 agents[key].add(dict(zip(missing, next(values), strict=True)))
-            found = next(values) if idents else ()
-            buckets[key] = {i: int(bucket) for i, bucket in zip(idents, found, strict=True) if bucket is not None}
+            places = next(values) if idents else ()
+            buckets[key] = {ident: int(place) for ident, place in zip(idents, places, strict=True) if place is not None}
         return agents, await self._load_known(buckets)
 
     async def _load_known(self, buckets: Mapping[bytes, Mapping[bytes, int]]) -> dict[bytes, Known]:
