@@ -143,12 +143,30 @@ async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:
     stopping = asyncio.ensure_future(producer.stop())
     await asyncio.wait([stopping], timeout=seconds)
     if not stopping.done():
-        producer._message_accumulator.fail_all(ProducerClosed())
+        _give_up(producer)
         await asyncio.wait([stopping], timeout=1.0)
     if not stopping.done():
         stopping.cancel()
     with suppress(asyncio.CancelledError, Exception):
         await stopping
+
+
+class _Forgiving(set[Any]):
+    """A set from which may be removed what is not in it."""
+
+    remove = set.discard
+
+
+def _give_up(producer: AIOKafkaProducer) -> None:
+    """Fail what the broker has not taken, and see each failure: our own futures are seen by who waits for them."""
+    accumulator = producer._message_accumulator
+    batches = [*accumulator._pending_batches, *(one for queue in accumulator._batches.values() for one in queue)]
+    # A batch that failed is removed twice when it was to be tried again, which a plain set takes badly.
+    accumulator._pending_batches = _Forgiving(batches)
+    accumulator.fail_all(ProducerClosed())
+    for future in (future for batch in batches for future in (batch.future, batch._drain_waiter)):
+        if future.done() and not future.cancelled():
+            future.exception()
 
 
 def unanswered(settings: StreamSettings) -> MoodstreamError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from datetime import UTC, datetime
 from typing import Any
@@ -132,6 +133,29 @@ async def test_a_frozen_broker_is_waited_for(deployment: Deployment) -> None:
             broker.resume()
         assert await streaming == 49
     assert len(await records(settings, 50)) == 50
+
+
+async def test_a_broker_that_stays_away_is_told_and_left_in_time(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = deployment.platform.broker
+    if broker is None:
+        pytest.skip("the broker is not ours to freeze")
+    settings = deployment.streams.model_copy(update={"request_seconds": 1.0})
+    await topics.create(settings)
+    bus = Bus(settings)
+    await bus.start()
+    await bus.fire(event(0))
+    broker.pause()
+    try:
+        async with asyncio.timeout(20):
+            with pytest.raises(BrokerUnavailable, match=r"RequestTimedOutError|no answer within 1 s"):
+                await bus.stream(event(number) for number in range(1, 20_000))
+            await bus.close(0.5)
+    finally:
+        broker.resume()
+    gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_closing_waits_for_what_is_in_flight(deployment: Deployment) -> None:
