@@ -28,15 +28,16 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 26
 _POLL_SECONDS = 0.03
 _PATIENCE_SECONDS = 10.0
+_PACE_SECONDS = 0.15
+"""Between two events, for who watches."""
 _ARROWS = {"improving": ("▲", "green"), "declining": ("▼", "red"), "stable": ("=", "dim"), "insufficient": ("?", "dim")}
 
 
 @dataclass
 class Stage:
-    """What is on the screen: the newest beat, each agent's mood and its course, the trends."""
+    """What stays on the screen: each agent's mood and its course, and the trends."""
 
     begin: datetime
-    beat: Beat | None = None
     moods: dict[str, dict[str, Any]] = field(default_factory=dict)
     course: dict[str, list[float]] = field(default_factory=lambda: {SUPPORT: [], BUILD: []})
     trends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -51,12 +52,7 @@ class Stage:
 
     def __rich__(self) -> Group:
         """Draw it."""
-        return Group(self._line(), _mood_table(self), *([_trend_table(self)] if self.trends else []))
-
-    def _line(self) -> Text:
-        if self.beat is None:
-            return Text("The story begins.")
-        return beat_line(self, self.beat)
+        return Group(_mood_table(self), *([_trend_table(self)] if self.trends else []))
 
 
 def beat_line(stage: Stage, beat: Beat) -> Text:
@@ -75,23 +71,17 @@ async def play(settings: Settings, url: str) -> None:
     async with Bus(settings.streams) as bus:
         with Live(stage, console=console, auto_refresh=False) as live:
             for beat in story():
+                console.print(beat_line(stage, beat), soft_wrap=True)
                 await _act(bus, Service(query, TENANT), stage, beat)
-                _show(console, live, stage, beat)
+                live.refresh()
+                await asyncio.sleep(_PACE_SECONDS if console.is_terminal else 0)
             stage.trends = {agent: await _trends(Service(query, TENANT), agent) for agent in (SUPPORT, BUILD)}
             live.refresh()
     _farewell(console)
 
 
-def _show(console: Console, live: Live, stage: Stage, beat: Beat) -> None:
-    if console.is_terminal:
-        live.refresh()
-    else:  # a pipe gets a line for each beat, and the tables at the end
-        console.print(beat_line(stage, beat), soft_wrap=True)
-
-
 async def _act(bus: Bus, service: Service, stage: Stage, beat: Beat) -> None:
     """Fire one beat, wait until it is in the state, and read the mood then."""
-    stage.beat = beat
     given = dict(beat.given)
     if beat.method == "reflection":
         given["source_memory_ids"] = [stage.event_id(minute) for minute in given["source_memory_ids"]]
