@@ -32,7 +32,7 @@ from moodstream.schemas.changelog import (
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import PartitionState, Wanted
-from moodstream.state.rows import from_before
+from moodstream.state.rows import AGENT, from_before, split_row_key
 
 log = structlog.get_logger(__name__)
 
@@ -158,6 +158,8 @@ class Ownership:
         rows: dict[bytes, bytes | None] = {}
         async for some in self._state.scan():
             rows.update((key, from_before(row)) for key, row in some.items())
+        # Agent rows last: a scan, by the next owner if this one dies, leaves out what is newer than its agent's row.
+        rows = dict(sorted(rows.items(), key=lambda item: split_row_key(item[0])[1] == AGENT))
         self.position = Position()
         await self._append(rows, self.position)
         items = iter(rows.items())
