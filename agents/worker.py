@@ -12,9 +12,11 @@ from typing import Any, Final
 import structlog
 
 from moodstream.agents.cache import RowCache
+from moodstream.agents.lane import Lanes
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.agents.settings import WorkerSettings
-from moodstream.schemas.errors import BrokerUnavailable, MoodstreamError, StoreUnavailable
+from moodstream.agents.waits import Waits
+from moodstream.schemas.errors import BrokerUnavailable, Fenced, MoodstreamError, StoreUnavailable
 from moodstream.state.connection import connect
 from moodstream.state.deployment import check_deployment
 from moodstream.state.ownership import Ownership
@@ -43,23 +45,35 @@ class Worker:
         self.state = state
         self.settings = worker
         self.name = worker.name or f"{socket.gethostname()}:{os.getpid()}"
+        self.began = False
+        """Whether broker and Redis were found to be as they should."""
         self._ended = asyncio.Event()
+        self._stopping = False
         self._crash: BaseException | None = None
-        self._waiting: dict[str, str] = {}
-        self._lanes: dict[int, _Lane] = {}
+        # Longer than any one attempt to reach Redis takes.
+        self._waits = Waits(2 * (state.connect_seconds + state.answer_seconds) + _REPORT_SECONDS)
 
     async def run(self) -> None:
         """Work until `stop` is called.
 
         Raises `BrokerUnavailable`, `StoreUnavailable`, `TopicMissing`, `TopicMismatch`, `InvalidSettings` at start, and
-        later whatever takes the partitions away: start again then.
+        later whatever takes the partitions away: start again then. What fails after `stop` is not raised.
         """
+        try:
+            await self._run()
+        except Exception as error:
+            if not self._stopping:
+                raise
+            log.info("stopped", reason=str(error))
+
+    async def _run(self) -> None:
         await check(self.streams)
         redis = connect(self.state)
         producer = None
         try:
             await check_deployment(redis, self.state, self.streams.partitions)
             producer = await open_producer(self.streams)
+            self.began = True
             await self._run_app(producer, redis)
         finally:
             if producer is not None:
@@ -68,48 +82,62 @@ class Worker:
 
     def stop(self) -> None:
         """Ask for a graceful stop."""
+        self._stopping = True
         self._ended.set()
 
     async def _run_app(self, producer: Any, redis: Any) -> None:  # noqa: ANN401 - clients without types
         with tempfile.TemporaryDirectory(prefix="moodstream-") as datadir:
             register()
             app = create_app(self.streams, self.state.url, datadir)
-            store = self._wire(app, producer)
+            store = self._bind(app, producer)
+            lanes = Lanes(lambda owned: self._pipeline(owned, producer), app.crash, _SIDE_BY_SIDE)
+            self._wire(app, store, lanes)
             reporting = asyncio.create_task(self._report(redis, store))
             try:
                 await app.start()
                 await self._ended.wait()
             finally:
                 reporting.cancel()
-                await self._close(app, redis)
+                await _quietly(app.stop(), self.settings.stop_seconds)
+                lanes.close()
+                with suppress(MoodstreamError):
+                    await retract(redis, self.state, self.name)
         if self._crash is not None:
-            raise self._crash
+            raise self._reason(self._crash)
 
-    def _wire(self, app: MoodApp, producer: Any) -> RedisTableStore:  # noqa: ANN401 - aiokafka has no types
-        """Declare table and agent, and tell store and app of each other."""
+    @staticmethod
+    def _reason(crash: BaseException) -> Exception:
+        return crash if isinstance(crash, Exception) else RuntimeError(f"the app crashed: {crash!r}")
+
+    def _bind(self, app: MoodApp, producer: Any) -> RedisTableStore:  # noqa: ANN401 - aiokafka has no types
+        """Declare the table, and tell store and app of each other."""
         store: RedisTableStore = state_table(app, self.streams).data
         store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self._on_wait)
         app.source_position = store.position
-        app.on_crash = self._on_crash
+        loop = asyncio.get_running_loop()
 
-        turn = asyncio.Semaphore(_SIDE_BY_SIDE)
+        def on_crash(reason: BaseException) -> None:
+            with suppress(RuntimeError):  # the loop may have ended before the consumer's thread
+                loop.call_soon_threadsafe(self._on_crash, reason)
 
-        def lane(partition: int) -> _Lane:
-            owned = store.owned(partition)
-            found = self._lanes.get(partition)
-            if found is None or found.ownership is not owned:
-                if found is not None:
-                    found.close()
-                found = self._lanes[partition] = _Lane(self._pipeline(owned, producer), app, turn)
-            return found
+        app.on_crash = on_crash
+        return store
+
+    def _wire(self, app: MoodApp, store: RedisTableStore, lanes: Lanes) -> None:
+        """Declare the agent: chunks go to the lanes, which end with the partitions."""
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - Faust's types
             stream.enable_acks = False
             async for chunk in stream:
-                await lane(chunk.partition).put(stream.current_event, chunk)
+                with suppress(Fenced):  # taken away: whoever has it reads this again
+                    await lanes.of(store.owned(chunk.partition)).put(stream.current_event, chunk)
+
+        async def let_go(*_: object, **__: object) -> None:
+            store.close_all()
+            lanes.close()
 
         app.agent(events_topic(app, self.streams), name="moodstream.fold")(fold)
-        return store
+        app.on_partitions_revoked.connect(let_go)
 
     def _pipeline(self, owned: Ownership, producer: Any) -> PartitionPipeline:  # noqa: ANN401 - aiokafka has no types
         cache = RowCache(self.settings.cache_bytes // self.streams.partitions)
@@ -123,71 +151,35 @@ class Worker:
 
     def _on_wait(self, reason: str | None) -> None:
         if reason is None:
-            self._waiting.pop("redis", None)
-            log.info("goes on")
-        elif "redis" not in self._waiting:
-            self._waiting["redis"] = reason
+            if self._waits.end("redis"):
+                log.info("goes on")
+        elif self._waits.begin("redis", reason):
             log.warning("waits", reason=reason)
 
     async def _report(self, redis: Any, store: RedisTableStore) -> None:  # noqa: ANN401 - redis-py's types
         """Say every two seconds how this worker is, and whether the broker answers."""
         while True:
-            await self._look_at_broker()
-            waiting = "; ".join(self._waiting.values()) or None
-            phases = {partition: phase.value for partition, phase in store.phases().items()}
-            with suppress(StoreUnavailable):
-                await report(redis, self.state, self.name, waiting, phases)
+            try:
+                await self._look_at_broker()
+                self._waits.lapse()
+                phases = {partition: phase.value for partition, phase in store.phases().items()}
+                with suppress(StoreUnavailable):
+                    await report(redis, self.state, self.name, str(self._waits) or None, phases)
+            except Exception:
+                log.exception("report failed")
             await asyncio.sleep(_REPORT_SECONDS)
 
     async def _look_at_broker(self) -> None:
         try:
             async with connected(self.streams.model_copy(update={"connect_seconds": _REPORT_SECONDS})):
-                self._waiting.pop("broker", None)
+                self._waits.end("broker")
         except BrokerUnavailable as error:
-            self._waiting["broker"] = error.detail
-
-    async def _close(self, app: MoodApp, redis: Any) -> None:  # noqa: ANN401 - redis-py's types
-        await _quietly(app.stop(), self.settings.stop_seconds)
-        for one in self._lanes.values():
-            one.close()
-        with suppress(MoodstreamError):
-            await retract(redis, self.state, self.name)
-
-
-class _Lane:
-    """Takes the chunks of one partition one after the other, beside the other partitions."""
-
-    def __init__(self, pipeline: PartitionPipeline, app: MoodApp, turn: asyncio.Semaphore) -> None:
-        self.ownership = pipeline.ownership
-        self._pipeline = pipeline
-        self._app = app
-        self._turn = turn
-        self._chunks: asyncio.Queue[tuple[Any, Any]] = asyncio.Queue(1)
-        self._task = asyncio.create_task(self._run())
-
-    async def put(self, event: Any, chunk: Any) -> None:  # noqa: ANN401 - Faust's types
-        """Queue a chunk; waits while two are in hand. The event is acknowledged when all is done."""
-        await self._chunks.put((event, chunk))
-
-    def close(self) -> None:
-        """Drop what is in hand: it will be read again."""
-        self._task.cancel()
-
-    async def _run(self) -> None:
-        while True:
-            event, chunk = await self._chunks.get()
-            try:
-                async with self._turn:
-                    await self._pipeline.process(chunk)
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever it is, the chunk is not done
-                await self._app.crash(error)
-                return
-            event.ack()
+            self._waits.begin("broker", error.detail)
 
 
 async def _quietly(ending: Any, seconds: float) -> None:  # noqa: ANN401 - any awaitable
-    """Wait for an end, but not for ever; what it raises no longer matters."""
-    with suppress(Exception):
-        await asyncio.wait_for(ending, seconds)
+    """Wait for an end, but not for ever, also if it does not mind being cancelled; what it raises no longer matters."""
+    task = asyncio.ensure_future(ending)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    await asyncio.wait({task}, timeout=seconds)
+    task.cancel()

@@ -6,8 +6,8 @@ import asyncio
 import gc
 import os
 import signal
-import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import structlog
@@ -16,21 +16,20 @@ import typer
 from moodstream.cli.extras import needs
 from moodstream.cli.logs import configure
 from moodstream.cli.options import Bootstrap
+from moodstream.cli.restarts import is_away, may_start_again, start_again
 from moodstream.cli.settings import load
-from moodstream.schemas.errors import BrokerUnavailable, Fenced, MoodstreamError, SourceGap, StateLost, StoreUnavailable
+from moodstream.schemas.errors import MoodstreamError
 
 if TYPE_CHECKING:
-    from moodstream.cli.settings import Settings
+    from asyncio import AbstractEventLoop
+
+    from moodstream.agents.worker import Worker
 
 log = structlog.get_logger(__name__)
 
-_RESTARTS: Final = "MOODSTREAM_RESTARTS"
-"""Variable that counts the restarts since the process was last well, so that a broken one does not spin."""
-_PASSING: Final = (BrokerUnavailable, StoreUnavailable, Fenced, StateLost, SourceGap)
-_WELL_SECONDS: Final = 60.0
-_LONGEST_PAUSE: Final = 15.0
-_CUT_OFF: Final = 12.0
-"""Seconds after the signal at which a stop that does not end is cut off: what was in hand is read again."""
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_GRACE_SECONDS: Final = 4.0
+"""How long the end may take beyond the stop of the app."""
 
 
 def register(app: typer.Typer) -> None:
@@ -51,59 +50,56 @@ def worker(
     """
     settings = load(streams={"bootstrap": bootstrap}, state={"url": redis}, worker={"name": name})
     configure(settings.log_level)
-    began = time.monotonic()
+    with needs("worker"):
+        import uvloop
+
+        from moodstream.agents.worker import Worker
+    _work(Worker(settings.streams, settings.state, settings.worker), uvloop.new_event_loop)
+
+
+def _work(one: Worker, loop_factory: Callable[[], AbstractEventLoop]) -> NoReturn:
+    """Run a worker to its end, which is also that of this process: in this program, or in a new one of it."""
+    started = time.monotonic()
     try:
-        with needs("worker"):
-            _work(settings)
-    except MoodstreamError as error:
-        if not isinstance(error, _PASSING) or (
-            _restarts() == 0 and isinstance(error, BrokerUnavailable | StoreUnavailable)
-        ):
-            raise
-        _start_again(error, well=time.monotonic() - began > _WELL_SECONDS)
+        _run(one, loop_factory)
     except Exception as error:
-        log.exception("worker failed")
-        _start_again(error, well=time.monotonic() - began > _WELL_SECONDS)
+        again = may_start_again(error, began=one.began, seconds=time.monotonic() - started)
+        if not isinstance(error, MoodstreamError) and not is_away(error):
+            log.exception("worker failed")
+        if again:
+            start_again(error)
+        _cut_off(one, code=1)  # threads of the clients may still wait for a broker that is gone
+        raise
+    os._exit(0)
 
 
-def _work(settings: Settings) -> None:
-    import uvloop
-
-    from moodstream.agents.worker import Worker
-
+def _run(one: Worker, loop_factory: Callable[[], AbstractEventLoop]) -> None:
     gc.collect()
     gc.freeze()  # what is imported by now stays; the collector need not look at it again
     gc.set_threshold(50_000, 20, 50)  # a chunk makes many objects, and hardly any cycle
 
     async def main() -> None:
-        one = Worker(settings.streams, settings.state, settings.worker)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _stop, one.stop)
-        await one.run()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, _stop, one)
+        try:
+            await one.run()
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
 
-    uvloop.run(main())
-    os._exit(0)  # threads of the clients may still wait for a broker that is gone
+    # Not closed: that would wait for tasks of Faust that do not mind being cancelled.
+    asyncio.Runner(loop_factory=loop_factory).run(main())
 
 
-def _stop(stop: object) -> None:
-    """Ask for the end, and cut it off if it does not come."""
+def _stop(one: Worker) -> None:
+    """Ask for the end, and cut it off if it does not come: what was in hand is read again."""
     log.info("stopping")
-    stop()  # type: ignore[operator]
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.setitimer(signal.ITIMER_REAL, _CUT_OFF)
+    one.stop()
+    _cut_off(one, code=0)
 
 
-def _restarts() -> int:
-    return int(os.environ.get(_RESTARTS, "0"))
-
-
-def _start_again(error: Exception, *, well: bool) -> NoReturn:
-    """Replace this process by a new one of itself, after a pause that grows while it keeps failing."""
-    count = 1 if well else _restarts() + 1
-    pause = min(0.25 * 2 ** (count - 1), _LONGEST_PAUSE)
-    log.warning("starts again", reason=str(error), seconds=pause, restarts=count)
-    time.sleep(pause)
-    os.environ[_RESTARTS] = str(count)
-    sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "moodstream", *sys.argv[1:]])  # noqa: S606 - it is this program
+def _cut_off(one: Worker, code: int) -> None:
+    """End this process after some seconds, whatever it does then."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(code))
+    signal.setitimer(signal.ITIMER_REAL, one.settings.stop_seconds + _GRACE_SECONDS)

@@ -76,9 +76,13 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
             async with turn:
                 await one.acquire()
 
-        async with asyncio.TaskGroup() as group:
-            for one in self._owned.values():
-                group.create_task(acquire(one))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in self._owned.values():
+                    group.create_task(acquire(one))
+        except ExceptionGroup as failed:
+            first = failed.exceptions[0]  # one reason is enough to stop for
+            raise first from first.__cause__
 
     def owned(self, partition: int) -> Ownership:
         """The ownership of a partition; raises `Fenced` when the worker does not have it."""

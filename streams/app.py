@@ -28,12 +28,13 @@ class MoodApp(faust.App):  # type: ignore[misc]
     source_position: Callable[[int], Position]
     """Position of a partition of the state: set by whoever makes the table."""
     on_crash: Callable[[BaseException], None] | None = None
+    """Told why the app must stop, perhaps more than once and from the consumer's thread."""
 
-    async def crash(self, reason: BaseException) -> None:
-        """Stop the worker for this reason."""
+    def _crash(self, reason: BaseException) -> None:
+        """Every crash ends here, also that of a service inside the app, such as the consumer in its thread."""
+        super()._crash(reason)
         if self.on_crash is not None:
             self.on_crash(reason)
-        await super().crash(reason)
 
 
 def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:

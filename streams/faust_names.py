@@ -9,6 +9,7 @@ from moodstream.schemas.errors import InvalidSettings
 PINNED = {"faust-streaming": "0.15.3", "mode-streaming": "0.7.1"}
 
 _NAMES = {
+    "faust:App": ("_crash",),
     "faust.transport.consumer:Consumer": (
         "_drain_messages",
         "_wait_next_records",
@@ -16,6 +17,8 @@ _NAMES = {
         "perform_seek",
         "resume_flow",
         "wait_empty",
+        "on_partitions_revoked",
+        "earliest_offsets",
         "_is_changelog_tp",
     ),
     "faust.transport.drivers.aiokafka:Consumer": ("_new_consumer_thread", "_seek"),
@@ -26,6 +29,7 @@ _NAMES = {
         "_resume_streams",
         "_set_recovery_started",
         "_set_recovery_ended",
+        "on_rebalance",
     ),
     "faust.tables.manager:TableManager": ("recovery",),
 }

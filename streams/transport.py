@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import faust
@@ -27,8 +27,10 @@ SCHEME = "moodstream"
 """Scheme of the broker URL that selects this transport."""
 
 _POLL_SECONDS = 0.25
-_REVOKE_SECONDS = 5.0
-"""How long a rebalance or a shutdown waits for the chunk in hand: a chunk that is cut off is read again."""
+_PATIENCE_SECONDS = 5.0
+"""How long a rebalance or a shutdown waits for the chunk in hand at most: a chunk that is cut off is read again."""
+_PATIENCE_SHARE = 3
+"""Of the time that the broker gives a member to join again: committing and waiting may take one share each."""
 
 
 class Chunk(NamedTuple):
@@ -41,9 +43,10 @@ class Chunk(NamedTuple):
 
 
 class ChunkMessage(ConsumerMessage):  # type: ignore[misc]
-    """A chunk as Faust's message: its offset is that of the last record."""
+    """A chunk as Faust's message: its offset is that of the last record. `seeks` tells readings of it apart."""
 
-    def __init__(self, tp: TP, chunk: Chunk, generation_id: int) -> None:
+    def __init__(self, tp: TP, chunk: Chunk, generation_id: int, seeks: int = 0) -> None:
+        self.seeks = seeks
         last = chunk.records[-1]
         super().__init__(
             tp.topic,
@@ -89,7 +92,10 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Faust's
         self._delivered: dict[TP, deque[int]] = defaultdict(deque)
         self._next: dict[TP, int] = {}
+        self._never_read: dict[TP, int] = {}
+        """Where the state stands that has read nothing yet of a log that begins later."""
         self._seeks = 0
+        self._rebalances = 0
         self._held = True
         self._polling = asyncio.Lock()
         super().__init__(*args, **kwargs)
@@ -117,7 +123,8 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         seeks, generation = self._seeks, self.app.consumer_generation_id
         async with self._polling:
             records, _ = await self._wait_next_records(_POLL_SECONDS)
-        await self._check_gaps(records or {})
+        if seeks == self._seeks:
+            await self._check_gaps(records or {})
         if seeks != self._seeks:
             return  # fetched before the seek: will come again
         for tp, chunk in self._chunks(records or {}):
@@ -148,7 +155,7 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         return [one[i] for i in range(max(map(len, cut), default=0)) for one in cut if i < len(one)]
 
     def _chunk(self, tp: TP, records: list[ConsumerRecord]) -> Chunk:
-        start, end = self._next[tp], records[-1].offset + 1
+        start, end = self._never_read.pop(tp, self._next[tp]), records[-1].offset + 1
         self._next[tp] = end
         return Chunk(tp.partition, start, end, records)
 
@@ -156,7 +163,7 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         """Hand a chunk to the stream; False when a rebalance or a seek came in between."""
         if self._held or seeks != self._seeks or not self.flow_active or generation != self.app.consumer_generation_id:
             return False
-        message = ChunkMessage(tp, chunk, generation)
+        message = ChunkMessage(tp, chunk, generation, seeks)
         self._delivered[tp].append(message.offset)
         handing = asyncio.ensure_future(self.callback(message))
         suspended = asyncio.ensure_future(self.suspend_flow.wait())
@@ -178,11 +185,18 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         """
         self._held = True
         self._seeks += 1
+        rebalances = self._rebalances
         async with self._polling:
             self._delivered.clear()
-            self._next.clear()
+            self._forget_positions()
             for tp in self._sources():
                 await self._seek_source(tp)
+            if rebalances != self._rebalances:
+                self._forget_positions()  # these partitions are being taken away: the next seek counts
+
+    def _forget_positions(self) -> None:
+        self._next.clear()
+        self._never_read.clear()
 
     async def _seek_source(self, tp: TP) -> None:
         position = self.app.source_position(tp.partition)
@@ -194,8 +208,10 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         start = max(start, beginning)
         await self._seek(tp, start)
         self._next[tp] = start
+        if not position.source:
+            self._never_read[tp] = 0
         self._read_offset[tp] = start or None
-        self._committed_offset[tp] = committed or None
+        self._committed_offset[tp] = min(committed, start) or None  # or acks below it would not count
 
     async def _committed(self, tp: TP) -> int:
         thread = self._thread
@@ -212,6 +228,14 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
 
     # -- commits
 
+    def ack(self, message: ChunkMessage) -> bool:
+        """Note that a chunk is done; not one of before a seek, for its records have been, or will be, read again."""
+        if message.seeks != self._seeks:
+            self._unacked_messages.discard(message)
+            return False
+        acked: bool = super().ack(message)
+        return acked
+
     def _new_offset(self, tp: TP) -> int | None:
         """Commit position: behind the longest prefix of delivered chunks that are acknowledged."""
         acked, pending = self._acked_index[tp], self._delivered[tp]
@@ -225,20 +249,30 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         return position
 
     async def on_partitions_revoked(self, revoked: Iterable[TP]) -> None:
-        """Commit before Faust forgets what was acknowledged."""
-        try:
-            await asyncio.wait_for(self.commit(), _REVOKE_SECONDS)
-        except Exception as error:  # noqa: BLE001 - the records are read again, which is harmless
-            self.log.warning("could not commit before the rebalance: %r", error)
+        """Deliver no more before the next seek, and commit before Faust forgets what was acknowledged."""
+        self._held = True
+        self._rebalances += 1
+        self._forget_positions()
+        if not await self._in_time(self.commit()):
+            self.log.warning("could not commit before the rebalance: the records will be read again")
         await super().on_partitions_revoked(set(revoked))
 
     async def wait_empty(self) -> None:
         """Wait for the chunks in hand, but not for ever: with Redis or the broker away they never end."""
-        try:
-            await asyncio.wait_for(super().wait_empty(), _REVOKE_SECONDS)
-        except TimeoutError:
+        if not await self._in_time(super().wait_empty()):
             self.log.warning("chunks cut off: they will be read again")
             self._unacked_messages.clear()
+
+    async def _in_time(self, work: Coroutine[Any, Any, object]) -> bool:
+        """Do something that Faust may go on with when it is cancelled: leave it behind then. False if it failed."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        patience = min(_PATIENCE_SECONDS, self.app.conf.broker_rebalance_timeout / _PATIENCE_SHARE)
+        try:
+            await asyncio.wait({task}, timeout=patience)
+        finally:
+            task.cancel()
+        return task.done() and not task.cancelled() and task.exception() is None
 
 
 def source_gap(tp: TP, expected: int, beginning: int) -> SourceGap:
