@@ -174,7 +174,8 @@ def test_old_tombstones_may_go(writers: Writers, data: st.DataObject) -> None:
 @given(histories(), st.data())
 def test_a_replay_goes_on_from_any_commit(writers: Writers, data: st.DataObject) -> None:
     """Redis was left at some commit; the log beyond, and the claims in it, may have been compacted since."""
-    replay, rows, moments = Replay(), dict[bytes, bytes](), [({}, 0, b"")]
+    replay, rows = Replay(), dict[bytes, bytes]()
+    moments: list[tuple[Rows, int, bytes]] = [({}, 0, b"")]
     for record in writers.log.records:
         for commit in replay.feed([record]):
             apply_commits([commit], rows)
