@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -9,45 +10,64 @@ from moodstream.agents.decode import Refused
 from moodstream.streams.sending import Message
 
 MAX_VALUE_BYTES: Final = 700_000
-"""Longer values are cut: what is left must fit into a record with its headers."""
+"""Longer values are cut: what is left must fit, with all else, into the megabyte that a broker takes."""
+MAX_KEY_BYTES: Final = 100_000
+MAX_HEADER_BYTES: Final = 100_000
 
-_ERRORS = "__streams.errors."
+_ERRORS: Final = "__streams.errors."
+_OWN: Final = "x-moodstream-"
+_FIELDS: Final = ("field", "rule")
+
+Headers = list[tuple[str, bytes]]
 
 
 def dead_letter(refused: Refused, topic: str, partition: int) -> Message:
     """Make the record for the topic of dead letters.
 
-    The `__streams.errors.*` headers have the names that Kafka Streams uses; `x-moodstream-*` are our own.
+    The `__streams.errors.*` headers have the names that Kafka Streams uses; `x-moodstream-*` are our own. What is too
+    long is cut, and a header says how long it was.
     """
     record, reason = refused.record, refused.reason
-    value, marks = _fitting(record.value)
+    key, key_marks = _fitting(record.key, MAX_KEY_BYTES, f"{_OWN}key-")
+    value, value_marks = _fitting(record.value, MAX_VALUE_BYTES, _OWN)
+    kept = _first_headers(record.headers)
     headers = [
-        *record.headers,
+        *kept,
         (f"{_ERRORS}exception", type(reason).__name__.encode()),
         (f"{_ERRORS}message", _text(reason.detail)),
         (f"{_ERRORS}topic", topic.encode()),
         (f"{_ERRORS}partition", b"%d" % partition),
         (f"{_ERRORS}offset", b"%d" % record.offset),
-        ("x-moodstream-code", reason.code.encode()),
-        ("x-moodstream-timestamp", b"%d" % record.timestamp),
-        *((f"x-moodstream-{name}", _text(str(text))) for name, text in reason.fields.items() if name in _FIELDS),
-        *marks,
+        (f"{_OWN}code", reason.code.encode()),
+        (f"{_OWN}timestamp", b"%d" % record.timestamp),
+        *((f"{_OWN}{name}", _text(str(text))) for name, text in reason.fields.items() if name in _FIELDS),
+        *key_marks,
+        *value_marks,
     ]
-    return Message(record.key, value, headers)
-
-
-_FIELDS = ("field", "rule")
+    if len(kept) < len(record.headers):
+        headers.append((f"{_OWN}headers", b"%d" % len(record.headers)))
+    return Message(key, value, headers)
 
 
 def _text(text: str) -> bytes:
     return text.encode(errors="replace")[:1_000]
 
 
-def _fitting(value: bytes | None) -> tuple[bytes | None, list[tuple[str, bytes]]]:
-    if value is None or len(value) <= MAX_VALUE_BYTES:
-        return value, []
-    marks = [
-        ("x-moodstream-length", b"%d" % len(value)),
-        ("x-moodstream-sha256", sha256(value).hexdigest().encode()),
-    ]
-    return value[:MAX_VALUE_BYTES], marks
+def _fitting(data: bytes | None, most: int, prefix: str) -> tuple[bytes | None, Headers]:
+    """Cut what is too long; the marks tell the whole length and its SHA-256."""
+    if data is None or len(data) <= most:
+        return data, []
+    marks = [(f"{prefix}length", b"%d" % len(data)), (f"{prefix}sha256", sha256(data).hexdigest().encode())]
+    return data[:most], marks
+
+
+def _first_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
+    """The first headers, as many as fit."""
+    kept: Headers = []
+    left = MAX_HEADER_BYTES
+    for name, value in headers:
+        left -= len(name.encode()) + len(value or b"") + 10  # their lengths as varints
+        if left < 0:
+            break
+        kept.append((name, value))  # type: ignore[arg-type]  # null values are passed on
+    return kept

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
+
 from moodstream.agents.fold import Entry
 from moodstream.schemas.codec import decode
-from moodstream.schemas.errors import MoodstreamError, PartitionMismatch
+from moodstream.schemas.errors import InternalFault, MoodstreamError, PartitionMismatch
 from moodstream.schemas.identity import partition_of
 from moodstream.schemas.limits import Limits
+
+log = structlog.get_logger(__name__)
 
 Record = Any
 """A record as aiokafka gives it: offset, key, value, headers, timestamp."""
@@ -44,12 +48,17 @@ def decode_records(records: Iterable[Record], partition: int, partitions: int, l
             headers = record.headers
             event, ignored = decode(record.key, record.value, headers, limits=limits, timestamp_ms=record.timestamp)
             _check_partition(record.key, partition, partitions)
+            entry = Entry.of(record.offset, event)
         except MoodstreamError as error:
             found.refused.append(Refused(record, error))
             continue
+        except Exception as error:
+            log.exception("decoding raised", offset=record.offset)
+            found.refused.append(Refused(record, InternalFault(f"{type(error).__name__} while decoding")))
+            continue
         found.ignored += ignored
         found.records[record.offset] = record
-        found.agents.setdefault(record.key, []).append(Entry.of(record.offset, event))
+        found.agents.setdefault(record.key, []).append(entry)
     return found
 
 

@@ -73,13 +73,25 @@ def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes
 
     Whatever a fold raises goes through; the rows are then no longer what the log says (`AgentRows.load` them again).
     """
-    changes, accepted = Changes(), dict(known)
+    folding = Folding(known)
     for entry in entries:
+        folding.fold(agent, entry)
+    return folding.changes
+
+
+class Folding:
+    """What a chunk has done to one agent so far, event by event; `known` as for `fold_events`."""
+
+    def __init__(self, known: Mapping[bytes, bytes]) -> None:
+        self.changes = Changes()
+        self._accepted = dict(known)
+
+    def fold(self, agent: AgentRows, entry: Entry) -> None:
+        """Fold the next event. After one that raises, this and the rows are of no use any more."""
         if isinstance(entry.event, AgentProfile):
-            _fold_profile(agent, entry, entry.event, changes)
+            _fold_profile(agent, entry, entry.event, self.changes)
         else:
-            _fold_event(agent, entry, changes, accepted)
-    return changes
+            _fold_event(agent, entry, self.changes, self._accepted)
 
 
 def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: Changes) -> None:

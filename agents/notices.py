@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
 from moodstream.affect.bulk import Looks, look_all
 from moodstream.affect.signals import SIGNALS, sign_of
 from moodstream.affect.statistics import NOTICE_IN, STABLE, TrendSummary, notice_step, summary
@@ -22,6 +24,8 @@ from moodstream.schemas.outputs import TrendChanged, output_id
 from moodstream.state.notice_row import NoticeState
 from moodstream.state.rows import NOTICE, PAIR_PREFIX, TRENDS
 from moodstream.streams.sending import Message
+
+log = structlog.get_logger(__name__)
 
 _LEAST: Final = 10
 """Observations below which no direction can be told."""
@@ -69,10 +73,13 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
     places = [(agent, suffix) for agent in agents for suffix in agent.touched if _is_due(agent, suffix)]
     if not places:
         return []
-    looks = look_all([agent.trends[suffix] for agent, suffix in places])
     turns: list[Turn] = []
-    for index, (agent, suffix) in enumerate(places):
-        turns += _turns(agent, suffix, looks, index)
+    try:
+        looks = look_all([agent.trends[suffix] for agent, suffix in places])
+        for index, (agent, suffix) in enumerate(places):
+            turns += _turns(agent, suffix, looks, index)
+    except Exception:
+        log.exception("looking at trends raised")  # outside the folded state: no reason to stop a partition
     return turns
 
 

@@ -1,9 +1,10 @@
-"""The life of a chunk: decode, load, fold, append, flush, announce, commit. In that order, for one partition.
+"""The life of a chunk: decode, load, fold, bury, append, flush, announce, commit. In that order, for one partition.
 
     decode      records to events, by agent; what breaks a rule becomes a dead letter
     load        the rows that the events change, under the fence; those of busy agents are at hand
     fold        events into rows, agent by agent, in log order
-    append      changed rows and the new position to the changelog, dead letters to theirs: acknowledged by the broker
+    bury        dead letters: acknowledged by the broker, for what follows moves the position past their records
+    append      changed rows and the new position to the changelog: acknowledged by the broker
     flush       the same rows and positions to Redis, in one step, if nobody else has the partition
     announce    newest moods, profiles and turned trends: acknowledged by the broker
     commit      the position of the source, by whoever calls `process`
@@ -27,7 +28,7 @@ from moodstream.agents.announce import mood_changed, profile_message
 from moodstream.agents.cache import RowCache
 from moodstream.agents.dead import dead_letter
 from moodstream.agents.decode import Decoded, Record, Refused, decode_records, others_of
-from moodstream.agents.fold import Changes, Entry, fold_events
+from moodstream.agents.fold import Changes, Entry, Folding, fold_events
 from moodstream.agents.notices import Turn, announced_again, look
 from moodstream.schemas.changelog import Position
 from moodstream.schemas.errors import FoldMismatch, InternalFault, SourceGap
@@ -103,7 +104,8 @@ class PartitionPipeline:
         agents, known = await self._load(decoded.agents)
         folded = fold_chunk(decoded, agents, known)
         position = self._position(folded, decoded, end)
-        await asyncio.gather(self.ownership.append(folded.rows, position), self._bury(folded.refused))
+        await self._bury(folded.refused)
+        await self.ownership.append(folded.rows, position)
         await self.ownership.flush(folded.rows, position)
         self._cache.put(agents.values())
         await self._announce(folded, agents)
@@ -152,7 +154,7 @@ class PartitionPipeline:
                 known[key].update(zip(idents, said, strict=True))
         return dict(known)
 
-    # -- append
+    # -- bury and append
 
     def _position(self, folded: Folded, decoded: Decoded, end: int) -> Position:
         before = self.ownership.position
@@ -168,7 +170,7 @@ class PartitionPipeline:
         )
 
     async def _bury(self, refused: Sequence[Refused]) -> None:
-        """Send dead letters; they are out before the position moves past their records."""
+        """Send dead letters: before the changelog has the position, for from there on nobody folds them again."""
         topics, partition = self._settings.topics, self.ownership.partition
         for one in refused:
             log.warning("dead letter", partition=partition, offset=one.record.offset, code=one.reason.code)
@@ -252,16 +254,16 @@ def _fold_carefully(
 ) -> tuple[AgentRows, Changes]:
     """Find the events whose fold raises, one by one, and fold the others from the stored rows."""
     good: list[Entry] = []
-    trial = agent.fresh()
+    trial, folding = agent.fresh(), Folding(known)
     for entry in entries:
         try:
-            fold_events(trial, [entry], known)
+            folding.fold(trial, entry)
         except Exception as error:
             log.exception(_LOGGED, offset=entry.offset)
             refused.append(Refused(decoded.records[entry.offset], InternalFault(f"{type(error).__name__} in the fold")))
-            trial = agent.fresh()
-            fold_events(trial, good, known)
+            trial, folding = agent.fresh(), Folding(known)
+            for one in good:
+                folding.fold(trial, one)
         else:
             good.append(entry)
-    again = agent.fresh()
-    return again, fold_events(again, good, known)
+    return trial, folding.changes

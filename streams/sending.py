@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 
@@ -52,14 +52,21 @@ async def send_batches(
     partition: int,
     messages: Iterable[tuple[bytes | None, bytes | None, Headers]],
 ) -> list[Span]:
-    """Send to one partition, in order, and wait for the broker. Gives where each batch came to lie."""
-    pending: list[tuple[asyncio.Future[object], int]] = []
+    """Send to one partition, in order, and wait for the broker. Gives where each batch came to lie.
+
+    The last batch is sent when the broker has all others: the last message, such as a position in the changelog, must
+    not be there without those before it.
+    """
+    pending: list[tuple[asyncio.Future[Any], int]] = []
     batch = producer.create_batch()
     for key, value, headers in messages:
         if batch.append(key=key, value=value, timestamp=None, headers=headers) is None:
             pending.append((await producer.send_batch(batch, topic, partition=partition), batch.record_count()))
             batch = producer.create_batch()
             batch.append(key=key, value=value, timestamp=None, headers=headers)
+    answers = await asyncio.gather(*(sent for sent, _ in pending))
+    spans = [Span(answer.offset, count) for answer, (_, count) in zip(answers, pending, strict=True)]
     if batch.record_count():
-        pending.append((await producer.send_batch(batch, topic, partition=partition), batch.record_count()))
-    return [Span((await sent).offset, count) for sent, count in pending]  # type: ignore[attr-defined]
+        sent = await producer.send_batch(batch, topic, partition=partition)
+        spans.append(Span((await sent).offset, batch.record_count()))
+    return spans
