@@ -168,9 +168,10 @@ async def test_a_stale_record_of_a_row_that_never_was_is_deleted(side: Side) -> 
 
 async def test_stale_records_that_land_while_others_are_written_over(side: Side) -> None:
     owner = await side.with_rows()
-    for nth, key in enumerate((K1, K3, K2), start=1):
+    for nth, key in enumerate((K1, K2, K3), start=1):
         side.faults.at("append", side.stale(key), nth)
     await write(owner, {K4: row("4")}, 3)
+    assert not side.faults.drop(), "all three have landed"
     side.check({K1: row("1"), K2: row("2"), K4: row("4")}, 3)
 
 
