@@ -86,7 +86,7 @@ def rebase(row: MoodRow, t: int, old: Dynamics, new: Dynamics) -> tuple[Rebase, 
     A row without any signal is left as it is: the change then begins at `t`, at rest.
     """
     written = [_leave(row, old) for _ in range(len(row.kept))]
-    row.head = None
+    row.path = None
     base = row.base
     if base is None:
         return Rebase(t, AT_REST), written
@@ -99,21 +99,26 @@ def _keep(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:
     kept = row.kept
     if kept and signal < kept[-1]:
         insort(kept, signal)
-        row.head = None
+        row.path = None
         return
-    row.head = _next_head(row, signal, dynamics)
+    _extend_path(row, signal, dynamics)
     kept.append(signal)
 
 
-def _next_head(row: MoodRow, signal: Kept, dynamics: Dynamics) -> tuple[Dynamics, Triple] | None:
-    """Carry the head over a signal that comes last, so that reading the newest mood need not fold again."""
+def _extend_path(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:
+    """Carry the path over a signal that comes last: while signals are in order, nothing is folded twice."""
+    if not row.kept:
+        row.path = dynamics, []
+    path = row.path
+    if path is None or path[0] is not dynamics:
+        row.path = None
+        return
     t, delta = signal[0], signal[2:]
-    if row.kept:
-        head = row.head
-        if head is None or head[0] is not dynamics:
-            return None
-        return dynamics, step(head[1], t - row.kept[-1][0], delta, dynamics)
-    return dynamics, _after(row.base, t, delta, dynamics)
+    displacements = path[1]
+    if displacements:
+        displacements.append(step(displacements[-1], t - row.kept[-1][0], delta, dynamics))
+    else:
+        displacements.append(_after(row.base, t, delta, dynamics))
 
 
 def _settle(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
@@ -126,7 +131,11 @@ def _settle(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
 def _leave(row: MoodRow, dynamics: Dynamics) -> Shift:
     """Fold the oldest kept signal into the base; its displacement is final from now on."""
     t, sid, *delta = row.kept.pop(0)
-    x = _after(row.base, t, (delta[0], delta[1], delta[2]), dynamics)
+    path = row.path
+    if path is not None and path[0] is dynamics:
+        x = path[1].pop(0)
+    else:
+        x = _after(row.base, t, (delta[0], delta[1], delta[2]), dynamics)
     row.base = Base(x, t, sid)
     return Shift(t, sid, x, in_late_window(row.late, t, dynamics))
 
@@ -140,7 +149,7 @@ def _fold_late(row: MoodRow, base: Base, signal: Signal, dynamics: Dynamics) -> 
     x, age = base.x, base.t - signal.t
     left = [delta * exp(-age / tau) for delta, tau in zip(signal.delta, dynamics.tau_ms, strict=True)]
     row.base = base._replace(x=limit((x[0] + left[0], x[1] + left[1], x[2] + left[2]), dynamics))
-    row.head = None
+    row.path = None
     late = row.late or Late(0, signal.t, base.t)
     row.late = Late(late.count + 1, min(late.since, signal.t), max(late.until, base.t))
     return Shift(signal.t, signal.id, limit(signal.delta, dynamics), approximate=True)

@@ -62,7 +62,7 @@ class Shift(NamedTuple):
 class MoodRow:
     """An agent's mood as stored: a base, the signals after it in order of (time, id), and the newest cause.
 
-    `head` is not stored: the displacement just after the newest kept signal, with the dynamics it was computed for.
+    `path` is not stored: the displacement just after each kept signal, with the dynamics that they were computed for.
     """
 
     base: Base | None = None
@@ -71,7 +71,7 @@ class MoodRow:
     newest_t: int = 0
     newest_id: bytes = _NO_ID
     kept: list[Kept] = field(default_factory=list)
-    head: tuple[Dynamics, Triple] | None = field(default=None, repr=False, compare=False)
+    path: tuple[Dynamics, list[Triple]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def empty(self) -> bool:

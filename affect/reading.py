@@ -115,6 +115,6 @@ def _newest_until(row: MoodRow, t: int, dynamics: Dynamics) -> tuple[int, Triple
 
 
 def _head(row: MoodRow, dynamics: Dynamics) -> Triple:
-    if row.head is None or row.head[0] is not dynamics:
-        row.head = dynamics, trajectory_points(row, dynamics)[-1].x
-    return row.head[1]
+    if row.path is None or row.path[0] is not dynamics:
+        row.path = dynamics, [point.x for point in trajectory_points(row, dynamics)]
+    return row.path[1][-1]

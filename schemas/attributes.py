@@ -7,6 +7,7 @@ arrays without spaces. A field that is null has no attribute.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 
@@ -17,13 +18,15 @@ def number(value: float) -> str:
 
 def text_of(value: Any) -> str:  # noqa: ANN401
     """Return the attribute value of a field that is not null."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return number(value)
-    return "[" + ",".join(_item(item) for item in value) + "]"
+    to_text = _TEXT.get(type(value))
+    return "[" + ",".join(_item(item) for item in value) + "]" if to_text is None else to_text(value)
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+_TEXT: dict[type, Callable[[Any], str]] = {str: str, bool: _flag, int: str, float: number}
 
 
 def _item(value: Any) -> str:  # noqa: ANN401
