@@ -12,6 +12,8 @@ from moodstream.state.rows import AGENT, FOLD_VERSION, MemoryContent, Row, unpac
 
 RESTORING = "restoring"
 """Value of the meta field `state` while rows come back from the changelog."""
+AHEAD = "ahead"
+"""Its value when Redis holds more than the changelog: an operator has to decide."""
 
 _AGENT_BODY = Packing(">qQq")
 _COUNTS = ("accepted", "duplicate", "erased", "dead", "conflict", "ignored")

@@ -33,6 +33,7 @@ class StreamSettings(BaseModel):
     min_insync: int = Field(1, ge=1, description="replicas that must confirm a write; 2 of 3 to survive a broker")
     events_retention_ms: Retention = Field(KEEP_FOREVER, description="how long inputs are kept, -1 = for ever")
     output_retention_ms: Retention = Field(7 * 24 * 3_600_000, description="how long mood and trend notices are kept")
+    compaction_lag_ms: int = Field(3_600_000, ge=0, description="how long the changelog keeps rows that were replaced")
     dead_retention_ms: Retention = Field(30 * 24 * 3_600_000, description="how long dead letters are kept")
 
     limits: Limits = Field(DEFAULT_LIMITS, description="how large an event may be")

@@ -57,8 +57,15 @@ def specs(settings: StreamSettings) -> tuple[TopicSpec, ...]:
         _spec(settings, names.trends, "delete", settings.output_retention_ms),
         _spec(settings, names.profiles, "compact"),
         _spec(settings, names.dead, "delete", settings.dead_retention_ms),
-        _spec(settings, names.changelog, "compact"),
+        _changelog(settings),
     )
+
+
+def _changelog(settings: StreamSettings) -> TopicSpec:
+    """Not compacted at once: a row that does not count (docs/architecture.md) is written again long before."""
+    spec = _spec(settings, settings.topics.changelog, "compact")
+    lag = {"min.compaction.lag.ms": str(settings.compaction_lag_ms)}
+    return TopicSpec(spec.name, spec.partitions, spec.replication, spec.config | lag)
 
 
 def _spec(settings: StreamSettings, name: str, policy: str, retention_ms: int | None = None) -> TopicSpec:

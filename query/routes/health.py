@@ -11,7 +11,7 @@ from moodstream.query.answers import Check, Health
 from moodstream.schemas.errors import StoreUnavailable
 from moodstream.state.layout import FORMAT
 from moodstream.state.reader import StateReader
-from moodstream.state.views import RESTORING, PartitionMeta, StateFormat
+from moodstream.state.views import AHEAD, RESTORING, PartitionMeta, StateFormat
 from moodstream.state.workers import WorkerReport
 
 router = APIRouter()
@@ -64,6 +64,9 @@ def _partition_check(number: int, meta: PartitionMeta | None) -> Check:
     if meta.state == RESTORING:
         reason = f"being restored from the changelog, now at {meta.changelog}"
         return Check(name=name, ok=False, reason=reason, lag=meta.lag)
+    if meta.state == AHEAD:
+        reason = "Redis is ahead of the changelog, which has lost records: see docs/architecture.md"
+        return Check(name=name, ok=False, reason=reason)
     return Check(name=name, ok=True, reason=f"applied up to offset {meta.source}", lag=meta.lag)
 
 
