@@ -1,0 +1,200 @@
+"""Lanes: chunks in order, acknowledged when done, and quiet ends where the partition was taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from moodstream.agents.lane import Lane, Lanes
+from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.state.ownership import Phase
+from support.waiting import eventually
+
+
+class Event:
+    """Faust's event, as far as a lane needs it."""
+
+    def __init__(self) -> None:
+        self.acked = False
+
+    def ack(self) -> None:
+        self.acked = True
+
+
+class Pipeline:
+    """Takes chunks (any object) and lets each through when told; `fails` holds what a chunk raises."""
+
+    def __init__(self, partition: int = 0, ownership: Any = None) -> None:
+        self.ownership = ownership or SimpleNamespace(partition=partition, phase=Phase.READY)
+        self.begun: list[Any] = []
+        self.done: list[Any] = []
+        self.gate = asyncio.Event()
+        self.fails: dict[Any, BaseException] = {}
+
+    async def process(self, chunk: Any) -> None:
+        self.begun.append(chunk)
+        await self.gate.wait()
+        if chunk in self.fails:
+            raise self.fails[chunk]
+        self.done.append(chunk)
+
+
+class Crashes(list[BaseException]):
+    async def __call__(self, reason: BaseException) -> None:
+        self.append(reason)
+
+
+@pytest.fixture
+def crashes() -> Crashes:
+    return Crashes()
+
+
+def lane_of(pipeline: Pipeline, crashes: Crashes, turn: asyncio.Semaphore | None = None) -> Lane:
+    return Lane(pipeline, crashes, turn or asyncio.Semaphore(1))  # type: ignore[arg-type]
+
+
+async def turns() -> None:
+    """Let every task that can run do so."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_chunks_are_processed_in_order_and_acknowledged_when_done(crashes: Crashes) -> None:
+    pipeline = Pipeline()
+    lane = lane_of(pipeline, crashes)
+    events = [Event(), Event()]
+    for number, event in enumerate(events):
+        await lane.put(event, number)
+    await turns()
+    assert (pipeline.begun, [event.acked for event in events]) == ([0], [False, False])
+    pipeline.gate.set()
+    await eventually(lambda: all(event.acked for event in events))
+    assert pipeline.done == [0, 1]
+    assert crashes == []
+
+
+async def test_two_chunks_are_taken_and_the_third_waits(crashes: Crashes) -> None:
+    pipeline = Pipeline()
+    lane = lane_of(pipeline, crashes)
+    await lane.put(Event(), 0)
+    await turns()
+    await lane.put(Event(), 1)
+    third = asyncio.create_task(lane.put(Event(), 2))
+    await turns()
+    assert not third.done()
+    pipeline.gate.set()
+    await third
+    await eventually(lambda: pipeline.done == [0, 1, 2])
+
+
+async def test_a_chunk_that_fails_is_not_acknowledged_and_ends_the_worker(crashes: Crashes) -> None:
+    pipeline = Pipeline()
+    pipeline.fails[0] = StateLost("gone")
+    pipeline.gate.set()
+    event, behind = Event(), Event()
+    lane = lane_of(pipeline, crashes)
+    await lane.put(event, 0)
+    await lane.put(behind, 1)
+    await eventually(lambda: crashes)
+    assert crashes == [pipeline.fails[0]]
+    await turns()
+    assert (event.acked, behind.acked, pipeline.begun) == (False, False, [0])
+
+
+async def test_what_fails_after_the_partition_was_taken_away_is_dropped(crashes: Crashes) -> None:
+    pipeline = Pipeline()
+    pipeline.fails[0] = Fenced("closed")
+    lane = lane_of(pipeline, crashes)
+    event = Event()
+    await lane.put(event, 0)
+    await turns()
+    pipeline.ownership.phase = Phase.CLOSED
+    pipeline.gate.set()
+    await turns()
+    assert (crashes, event.acked) == ([], False)
+
+
+@pytest.mark.parametrize("ending", ["closed", "failed"])
+async def test_nobody_waits_for_a_lane_that_has_ended(crashes: Crashes, ending: str) -> None:
+    pipeline = Pipeline()
+    pipeline.fails[0] = StateLost("gone")
+    lane = lane_of(pipeline, crashes)
+    await lane.put(Event(), 0)
+    await turns()
+    waiting = [asyncio.create_task(lane.put(Event(), number)) for number in range(1, 4)]
+    await turns()
+    if ending == "closed":
+        lane.close()
+    else:
+        pipeline.gate.set()
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    await asyncio.wait_for(lane.put(Event(), 5), 5)
+    assert pipeline.begun == [0]
+
+
+async def test_a_put_that_is_cancelled_leaves_nothing_behind(crashes: Crashes) -> None:
+    pipeline = Pipeline()
+    lane = lane_of(pipeline, crashes)
+    await lane.put(Event(), 0)
+    await turns()
+    await lane.put(Event(), 1)
+    putting = asyncio.create_task(lane.put(Event(), 2))
+    await turns()
+    putting.cancel()
+    pipeline.gate.set()
+    await eventually(lambda: pipeline.done == [0, 1])
+    await turns()
+    assert pipeline.begun == [0, 1]
+
+
+async def test_so_many_chunks_are_in_hand_over_all_lanes(crashes: Crashes) -> None:
+    pipelines = [Pipeline(partition) for partition in range(3)]
+    lanes = Lanes(lambda owned: pipelines[owned.partition], crashes, side_by_side=2)  # type: ignore[arg-type,return-value]
+    for pipeline in pipelines:
+        await lanes.of(pipeline.ownership).put(Event(), "chunk")
+    await turns()
+    assert [len(pipeline.begun) for pipeline in pipelines] == [1, 1, 0]
+    pipelines[1].gate.set()
+    await turns()
+    assert [len(pipeline.begun) for pipeline in pipelines] == [1, 1, 1]
+    lanes.close()
+
+
+async def test_a_lane_that_is_closed_gives_its_turn_to_others(crashes: Crashes) -> None:
+    stuck, other = Pipeline(0), Pipeline(1)
+    lanes = Lanes(lambda owned: [stuck, other][owned.partition], crashes, side_by_side=1)  # type: ignore[arg-type,return-value]
+    await lanes.of(stuck.ownership).put(Event(), "chunk")
+    await turns()
+    lanes.close()
+    await lanes.of(other.ownership).put(Event(), "chunk")
+    await turns()
+    assert other.begun == ["chunk"]
+    lanes.close()
+
+
+async def test_an_ownership_keeps_its_lane_and_a_new_one_gets_another(crashes: Crashes) -> None:
+    made: list[Pipeline] = []
+
+    def pipeline(owned: Any) -> Pipeline:
+        made.append(Pipeline(ownership=owned))
+        return made[-1]
+
+    lanes = Lanes(pipeline, crashes, side_by_side=2)  # type: ignore[arg-type]
+    old, new = (SimpleNamespace(partition=7, phase=Phase.READY) for _ in range(2))
+    first = lanes.of(old)  # type: ignore[arg-type]
+    assert lanes.of(old) is first  # type: ignore[arg-type]
+    event = Event()
+    await first.put(event, "old")
+    await turns()
+    second = lanes.of(new)  # type: ignore[arg-type]
+    assert second is not first
+    for one in made:
+        one.gate.set()
+    await second.put(Event(), "new")
+    await turns()
+    assert [one.done for one in made] == [[], ["new"]]
+    assert not event.acked
+    lanes.close()
