@@ -29,6 +29,10 @@ _LONGEST_PAUSE: Final = 15.0
 _AWAY: Final = (BrokerUnavailable, StoreUnavailable)
 _PASSING: Final = (*_AWAY, Fenced, StateLost)
 _CONNECTION: Final = (ConnectionError, TimeoutError, socket.gaierror)
+_CLIENTS: Final = frozenset(
+    {"redis.exceptions.ConnectionError", "redis.exceptions.TimeoutError", "aiokafka.errors.KafkaTimeoutError"}
+)
+"""By name: this room does not import the clients."""
 
 
 def tries(error: Exception, *, began: bool) -> float:
@@ -49,8 +53,7 @@ def is_away(error: Exception) -> bool:
     """Whether a client says that broker or Redis could not be reached just now."""
     if isinstance(error, _CONNECTION) or getattr(error, "retriable", False):  # Kafka's errors know
         return True
-    names = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
-    return not names.isdisjoint({"redis.exceptions.ConnectionError", "redis.exceptions.TimeoutError"})
+    return any(f"{kind.__module__}.{kind.__name__}" in _CLIENTS for kind in type(error).__mro__)
 
 
 def may_start_again(error: Exception, *, began: bool, seconds: float) -> bool:
