@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -21,6 +18,7 @@ from moodstream.cli.children import ChildEnded, Family, Stopped
 from moodstream.cli.embedded import House
 from moodstream.cli.options import Json
 from moodstream.cli.output import messages, write_json
+from moodstream.cli.readiness import idle, unready
 from moodstream.cli.settings import LOOPBACK, Settings, load
 
 _POLL_SECONDS = 0.1
@@ -120,9 +118,12 @@ class _Run:
         await family.start(embedded.broker(house))
         await family.start(embedded.valkey(house))
         await family.during(asyncio.gather(self._valkey(), self._topics()))
+        begun = time.time()
         await family.start(embedded.worker(house))
         await family.start(embedded.service(house))
-        await family.during(self._ready())
+        await family.during(self._until(lambda: asyncio.to_thread(unready, house.ports.http_port)))
+        if house.keep:
+            await family.during(self._taken_over(begun))
 
     async def _topics(self) -> None:
         from moodstream.streams import topics
@@ -134,10 +135,19 @@ class _Run:
         while not await _pongs(self.house.ports.redis_port):  # noqa: ASYNC110 - it is another process
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _ready(self) -> None:
-        """Wait for `/readyz`; say what it waits for when that takes long."""
+    async def _taken_over(self, begun: float) -> None:
+        from moodstream.state.reader import StateReader
+
+        reader = StateReader(self.settings.state)
+        try:
+            await self._until(lambda: idle(reader, begun, self.settings.streams.partitions))
+        finally:
+            await reader.close()
+
+    async def _until(self, ask: Callable[[], Awaitable[str | None]]) -> None:
+        """Wait until nothing is missing; say what is when that takes long."""
         said, begun = "", time.monotonic()
-        while (reason := await asyncio.to_thread(unready, self.house.ports.http_port)) is not None:
+        while (reason := await ask()) is not None:
             if reason != said and time.monotonic() - begun > _PATIENCE_SECONDS:
                 self.console.print(f"waiting: {reason} (logs in {self.house.folder})", soft_wrap=True)
                 said = reason
@@ -180,25 +190,3 @@ async def _pongs(port: int) -> bool:
         return False
     finally:
         writer.close()
-
-
-def unready(port: int) -> str | None:
-    """Ask `/readyz`; None when it is ready, else the reason why not."""
-    connection = HTTPConnection(LOOPBACK, port, timeout=_ANSWER_SECONDS)
-    try:
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        body = answer.read()
-    except (OSError, HTTPException):
-        return "the query service does not answer yet"
-    finally:
-        connection.close()
-    return None if answer.status == HTTPStatus.OK else _first_reason(body)
-
-
-def _first_reason(body: bytes) -> str:
-    try:
-        checks = jsonlib.loads(body)["checks"]
-        return next(f"{check['name']}: {check['reason']}" for check in checks if not check["ok"])
-    except (ValueError, KeyError, TypeError, StopIteration):
-        return "the query service is not ready"

@@ -166,3 +166,18 @@ def test_a_port_in_use_is_told_before_anything_starts(tmp_path: Path, place: int
     assert (done.returncode, problem["code"], problem["port"]) == (2, "port_in_use", ports[place])
     assert names[place] in problem["hint"]
     assert done.stdout == ""
+
+
+def test_what_was_kept_is_in_the_new_log_when_it_is_ready_again(tmp_path: Path) -> None:
+    event = {"type": "experience.observation", "tenant_id": "t", "agent_id": "a", "event_id": "e", "subject": "s"}
+    event |= {"occurred_at": "2026-01-01T00:00:00Z", "description": "d"}
+    (tmp_path / "events").write_text(json.dumps(event))
+    with running(tmp_path, "--data", str(tmp_path / "data")) as up:
+        up.ready()
+        assert up.command("publish", str(tmp_path / "events")).returncode == 0
+        wait_until(lambda: up.command("mood", "a", "--tenant", "t").returncode == 0, what="the event in the state")
+        assert up.end(signal.SIGTERM) == 0
+    with running(tmp_path, "--data", str(tmp_path / "data")) as up:
+        up.ready()
+        audit = up.command("audit", "--json")
+        assert (audit.returncode, json.loads(audit.stdout)["differences"]) == (3, 0), audit.stdout
