@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgpack
 import stamina
 from redis import exceptions as redis_errors
 from redis.asyncio import Redis
@@ -88,11 +89,8 @@ class RedisPartition:
 
     async def load(self, token: bytes, at: bytes, wanted: Sequence[Wanted]) -> list[list[bytes | None]]:
         """Read under the fence; one list of values per wanted hash."""
-        arguments: list[object] = [token, at]
-        for one in wanted:
-            arguments.append(len(one.fields))
-            arguments.extend(one.fields)
-        flat = await self._call(self._load, [self.layout.meta, *(one.key for one in wanted)], arguments)
+        fields = _packed([one.fields for one in wanted])
+        flat = await self._call(self._load, [self.layout.meta, *(one.key for one in wanted)], [token, at, fields])
         values, i = [], 0
         for one in wanted:
             values.append(flat[i : i + len(one.fields)])
@@ -108,15 +106,11 @@ class RedisPartition:
         meta: Mapping[str, object],
     ) -> None:
         """Write rows and meta, and move the changelog position, together or not at all."""
-        keys: list[bytes] = [self.layout.meta]
-        arguments: list[Any] = [token, before, after, 2 * len(meta)]
-        for name, value in meta.items():
-            arguments += (name, value)
-        for operation in operations(self.layout, rows):
-            keys.append(operation.key)
-            arguments += (operation.op, len(operation.arguments))
-            arguments += operation.arguments
-        await self._call(self._apply, keys, arguments)
+        planned = operations(self.layout, rows)
+        keys = [self.layout.meta, *(operation.key for operation in planned)]
+        facts = _packed([part for name, value in meta.items() for part in (name, _text(value))])
+        changes = _packed([(operation.op, operation.arguments) for operation in planned])
+        await self._call(self._apply, keys, [token, before, after, facts, changes])
 
     async def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
         """Give all rows, an agent at a time, by row key. For the owner alone: nobody else writes meanwhile."""
@@ -145,6 +139,17 @@ class RedisPartition:
                     self._on_wait(None)
                 return answer
         raise AssertionError  # the loop ends only by return or raise
+
+
+def _packed(lists: Sequence[object]) -> bytes:
+    """Lists of bytes as one argument of a script. Redis reads the old MessagePack, which has no type for bytes."""
+    packed: bytes = msgpack.packb(lists, use_bin_type=False)
+    return packed
+
+
+def _text(value: object) -> bytes:
+    """A value of meta as Redis shall keep it."""
+    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _is_away(error: Exception) -> bool:

@@ -3,7 +3,8 @@
 Each checks the fence before it does anything, so a worker that has lost its partition, or whose Redis has lost data,
 is refused instead of folding onto what is not there (docs/architecture.md). Keys of one partition share a hash tag, so
 the scripts also run on a Redis Cluster. A changelog position travels as text and is compared for equality only: the
-offset in decimal, and where several calls write rows at one offset, `+` and the number of the call.
+offset in decimal, and where several calls write rows at one offset, `+` and the number of the call. Fields and rows
+travel as one argument in MessagePack: thousands of arguments would cost the client more than the rows.
 """
 
 from __future__ import annotations
@@ -31,26 +32,24 @@ return before
 """
 
 LOAD = """
--- KEYS: meta, hashes.  ARGV: token, changelog position last confirmed, then per hash: n, n fields
+-- KEYS: meta, hashes.  ARGV: token, changelog position last confirmed, MessagePack: per hash its fields
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
 if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
 if (m[2] or '') ~= ARGV[2] then return redis.error_reply('DIVERGED changelog ' .. tostring(m[2])) end
-local out, i = {}, 3
-for k = 2, #KEYS do
-  local n = tonumber(ARGV[i])
-  for j = i + 1, i + n, 4000 do
-    local rows = redis.call('HMGET', KEYS[k], unpack(ARGV, j, math.min(j + 3999, i + n)))
+local out = {}
+for k, fields in ipairs(cmsgpack.unpack(ARGV[3])) do
+  for j = 1, #fields, 4000 do
+    local rows = redis.call('HMGET', KEYS[k + 1], unpack(fields, j, math.min(j + 3999, #fields)))
     for r = 1, #rows do out[#out + 1] = rows[r] end
   end
-  i = i + n + 1
 end
 return out
 """
 
 APPLY = """
 -- KEYS: meta, then one key per operation.
--- ARGV: token, changelog position before, after, n, n alternating fields and values of meta,
---   then per key: op, n, n arguments
+-- ARGV: token, changelog position before, after, MessagePack: alternating fields and values of meta,
+--   MessagePack: per key [op, arguments]
 --   op s: HSET field value ..., d: HDEL field ..., z: ZADD (score 0) member ...
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
 if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
@@ -59,18 +58,15 @@ if at ~= ARGV[2] then
   if at == ARGV[3] then return 0 end  -- this very call has been applied before its answer was lost
   return redis.error_reply('DIVERGED changelog ' .. at .. ' expected ' .. ARGV[2])
 end
-local n = tonumber(ARGV[4])
-local i = 5 + n
-for k = 2, #KEYS do
-  local op, count = ARGV[i], tonumber(ARGV[i + 1])
-  for j = i + 2, i + 1 + count, 4000 do
-    local last = math.min(j + 3999, i + 1 + count)
-    if op == 's' then redis.call('HSET', KEYS[k], unpack(ARGV, j, last))
-    elseif op == 'd' then redis.call('HDEL', KEYS[k], unpack(ARGV, j, last))
-    else for z = j, last do redis.call('ZADD', KEYS[k], 0, ARGV[z]) end end
+for k, operation in ipairs(cmsgpack.unpack(ARGV[5])) do
+  local key, op, arguments = KEYS[k + 1], operation[1], operation[2]
+  for j = 1, #arguments, 4000 do
+    local last = math.min(j + 3999, #arguments)
+    if op == 's' then redis.call('HSET', key, unpack(arguments, j, last))
+    elseif op == 'd' then redis.call('HDEL', key, unpack(arguments, j, last))
+    else for z = j, last do redis.call('ZADD', key, 0, arguments[z]) end end
   end
-  i = i + 2 + count
 end
-redis.call('HSET', KEYS[1], 'changelog', ARGV[3], unpack(ARGV, 5, 4 + n))
+redis.call('HSET', KEYS[1], 'changelog', ARGV[3], unpack(cmsgpack.unpack(ARGV[4])))
 return 1
 """

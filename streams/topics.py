@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -65,7 +65,7 @@ def _changelog(settings: StreamSettings) -> TopicSpec:
     """Not compacted at once: a row that does not count (docs/architecture.md) is written again long before."""
     spec = _spec(settings, settings.topics.changelog, "compact")
     lag = {"min.compaction.lag.ms": str(settings.compaction_lag_ms)}
-    return TopicSpec(spec.name, spec.partitions, spec.replication, spec.config | lag)
+    return replace(spec, config={**spec.config, **lag})
 
 
 def _spec(settings: StreamSettings, name: str, policy: str, retention_ms: int | None = None) -> TopicSpec:
