@@ -76,7 +76,7 @@ def trends(
 def memories(
     agent: Agent,
     tenant: Tenant,
-    memory_id: Annotated[str | None, typer.Argument(metavar="[MEMORY]", help="Id of one memory.")] = None,
+    memory_id: Annotated[str | None, typer.Argument(metavar="MEMORY", help="Id of one memory.")] = None,
     domain: Domains = None,
     since: Since = None,
     until: Until = None,

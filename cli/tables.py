@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.table import Table
@@ -36,38 +36,38 @@ def mood(answer: Answer) -> None:
         value = answer["mood"][axis]
         numbers = [_number(answer[name][axis]) for name in ("baseline", "displacement")]
         table.add_row(axis, _number(value), _bar(value), *numbers, f"{answer['tau_hours'][axis]:g}")
-    lines = [f"moved by: {_cut(answer['cause'])}, {_time(answer['moved_at'])}"] if answer["cause"] is not None else []
+    moved = answer["cause"] is not None
+    lines = [
+        f"moved by: {_cut(answer['cause'])}, {_time(answer['moved_at'])}" if moved else "nothing had moved it then"
+    ]
     if answer["approximate"]:
         lines.append("approximate: a signal came late near this time, or the profile of then is no longer kept")
     _print(table, [*lines, _applied(answer["applied"])])
 
 
 def trends(answer: Answer) -> None:
-    """A line per signal."""
+    """A row per signal; the column of steps is there when one was found."""
     other = "" if answer["other_agent_id"] is None else f" with {answer['other_agent_id']}"
     title = f"{answer['agent_id']}{other} as of {_time(answer['as_of'])}"
-    table = _table("signal", "direction", "n>", "mean>", "rate>", "slope/h>", "p>", "step at", "newest", title=title)
+    numbers = {"mean": "decayed_mean", "rate": "rate", "slope/h": "slope_per_hour", "p": "p"}
+    times = {"step at": "change_at", "newest": "newest"}
+    if not any(each["change_at"] for each in answer["signals"].values()):
+        del times["step at"]
+    table = _table("signal=", "direction=", "n>", *(f"{name}>" for name in numbers), *times, title=title)
+    table.collapse_padding, table.pad_edge = True, False  # so that it fits 80 columns
     for name, each in answer["signals"].items():
-        table.add_row(
-            name,
-            _ARROWS.get(each["direction"], each["direction"]) + (" [dim](stale)[/]" if each["stale"] else ""),
-            str(each["observations"]),
-            _short(each["decayed_mean"]),
-            _short(each["rate"]),
-            _short(each["slope_per_hour"]),
-            _short(each["p"]),
-            _time(each["change_at"]),
-            _time(each["newest"]),
-        )
+        direction = _ARROWS.get(each["direction"], each["direction"]) + ("\n[dim](stale)[/]" if each["stale"] else "")
+        shown = (*(_short(each[term]) for term in numbers.values()), *(_time(each[term]) for term in times.values()))
+        table.add_row(name, direction, str(each["observations"]), *shown)
     _print(table, [_applied(answer["applied"])])
 
 
 def memories(answer: Answer) -> None:
-    """A line per memory."""
-    table = _table("time", "domain", "text", "P>", "A>", "D>", "id", title=answer["agent_id"])
+    """A memory per row."""
+    table = _table("time", "domain=", "P>", "A>", "D>", "memory", title=answer["agent_id"])
     for each in answer["memories"]:
-        cells = (_time(each["occurred_at"]), each["domain"], _cut(each["text"]), *_pad(each), each["memory_id"])
-        table.add_row(*map(Text, cells))
+        cells = (_time(each["occurred_at"]), each["domain"], *_pad(each))
+        table.add_row(*map(Text, cells), _lines(_cut(each["text"]), each["memory_id"]))
     _print(table, [_applied(answer["applied"])])
     _next(answer)
 
@@ -76,33 +76,39 @@ def memory(answer: Answer) -> None:
     """All of one memory."""
     table = _table("field", "value")
     for name, value in answer["memory"].items():
-        if value not in (None, {}, []):
+        if value not in (None, {}, []) and value is not False:
             text = "\n".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
             table.add_row(name, Text(text))
     _print(table, [_applied(answer["applied"])])
 
 
 def recall(answer: Answer) -> None:
-    """A line per result, with the terms of its score."""
+    """A row per result, with the terms of its score."""
     title = f"{len(answer['results'])} of {answer['candidates']} as of {_time(answer['as_of'])}, by {answer['order']}"
-    names = ("score>", "recency>", "import.>", "weight>", "mood>", "relev.>", "time", "domain", "agent", "text")
-    table = _table(*names, title=title)
+    table = _table("score>", "recency>", "import.>", "weight>", "mood>", "relev.>", "memory", title=title)
     terms = ("total", "recency", "importance", "domain_weight", "mood_factor", "relevance")
+    several = len(answer["applied"]) > 1
     for each in answer["results"]:
         numbers = [_short(each["score"][name]) for name in terms]
-        what = (_time(each["occurred_at"]), each["domain"], each["agent_id"], _cut(each["text"]))
-        table.add_row(*numbers, *map(Text, what))
+        what = [_time(each["occurred_at"]), each["domain"], *([each["agent_id"]] if several else [])]
+        table.add_row(*numbers, _lines(_cut(each["text"]), "  ".join(what), each["memory_id"]))
     mood = answer["mood"]
     used = "no mood" if mood is None else "mood " + ", ".join(_number(value) for value in mood.values())
     _print(table, [used, *[f"{each['agent_id']}: {_applied(each)}" for each in answer["applied"]]])
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
-    """A table whose columns that end in `>` are numbers."""
+    """A table whose columns that end in `>` are numbers; those, and what ends in `=`, stay whole on a narrow screen."""
     table = Table(box=box.SIMPLE, title=None if title is None else Text(title), title_justify="left")
     for name in columns:
-        table.add_column(name.removesuffix(">"), justify="right" if name.endswith(">") else "left")
+        justify: Literal["right", "left"] = "right" if name.endswith(">") else "left"
+        table.add_column(name.rstrip(">="), justify=justify, no_wrap=name.endswith((">", "=")), overflow="fold")
     return table
+
+
+def _lines(text: str, *more: str) -> Text:
+    """What is remembered, and below it, fainter, what tells it from others: an id must be there to be copied."""
+    return Text.assemble(text, *((f"\n{line}", "dim") for line in more))
 
 
 def _print(table: Table, lines: Iterable[str]) -> None:

@@ -108,6 +108,25 @@ def test_each_command_answers_as_table_and_as_json(run: Run) -> None:
     assert "no mood" in run.text("recall", AGENT, "--no-mood", "--order", "chronological", "--also", AGENT)
 
 
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_a_narrow_screen_cuts_no_number_and_no_id(run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    later = iso(from_ms(T0 + 12 * HOUR_MS))
+    shown = [
+        run.text("trends", AGENT, "--as-of", later),
+        run.text("memories", AGENT),
+        run.text("recall", AGENT, "deadline", "--also", AGENT, "--as-of", later),
+    ]
+    assert all("…" not in text for text in shown)
+    assert re.search(r"response_time_ms +improving +12 ", shown[0])
+    assert "2023-11-15" in shown[0]
+    assert all("mood:e1" in text for text in shown[1:])
+
+
+def test_before_its_first_event_nothing_has_moved_an_agent(run: Run) -> None:
+    assert "nothing had moved it then" in run.text("mood", AGENT, "--at", "2000-01-01T00:00:00Z")
+
+
 def test_problems_of_the_service_are_raised_as_they_were(run: Run) -> None:
     missing = run.fails("mood", "nobody")
     assert isinstance(missing, NotFound)
