@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,10 +15,13 @@ from moodstream import __version__
 from moodstream.cli import audit, publish, reads, replay, serve, topics, up, worker
 from moodstream.cli.output import write_error
 from moodstream.cli.settings import CONFIG_VARIABLE
-from moodstream.schemas.errors import MoodstreamError
+from moodstream.schemas.errors import InvalidUsage, MoodstreamError
 
 ERROR = 2
 """Exit code of every error; `audit` has codes of its own for its findings."""
+
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+"""What typer raises for a wrong call; by its own name it lies in other places in other releases."""
 
 app = typer.Typer(
     name="moodstream",
@@ -60,9 +63,20 @@ for module in (up, worker, serve, topics, publish, replay, reads, audit):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0, or 2 for an error, written on standard error."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in given
     try:
-        app(args=given, prog_name="moodstream")
+        code = _run_for_program(given) if as_json else app(args=given, prog_name="moodstream")
     except MoodstreamError as error:
-        write_error(error, as_json="--json" in given)
+        write_error(error, as_json=as_json)
         sys.exit(ERROR)
-    sys.exit(0)
+    sys.exit(code)
+
+
+def _run_for_program(given: list[str]) -> int | None:
+    """Run for somebody who reads JSON. Raises `InvalidUsage` where people get the usage of the command."""
+    try:
+        return app(args=given, prog_name="moodstream", standalone_mode=False)  # type: ignore[no-any-return]
+    except _UsageError as error:
+        raise InvalidUsage(error.format_message()) from error
+    except typer.Abort:
+        return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -73,8 +73,9 @@ def publish(
 ) -> None:
     """Publish events: one JSON object a line, with a `type` such as "experience.outcome".
 
-    With --all everything is read and checked before anything is sent; with --part lines are sent as they come. Exit
-    code 1: some lines were not sent, and the report says which.
+    With --all everything is read and checked before anything is sent; with --part lines are sent as they come.
+
+    Exit code 1: some lines were not sent, and the report says which.
     """
     settings = load(streams={"bootstrap": bootstrap}).streams
     path = None if file is None or str(file) == "-" else file
@@ -144,12 +145,19 @@ async def _send(settings: StreamSettings, events: AsyncIterator[tuple[int, Input
 
 
 def _nothing_sent(result: Result) -> BadFile:
+    """One error for all bad lines: its line and reason are those of the first, its text names them all."""
     first = result.faults[0]
-    others = f"; and {result.failed - 1} more lines" if result.failed > 1 else ""
-    error = BadFile(first.line, f"{first.error.code}: {first.error.detail}{others}. Nothing was sent")
+    error = BadFile(first.line, f"{first.error.code}: {first.error.detail}")
+    error.detail = "\n".join((*_told(result), "Nothing was sent."))
     error.hint = "Correct the lines, or publish the good ones with --part."
     error.fields["faults"] = [fault.as_dict() for fault in result.faults]
     return error
+
+
+def _told(result: Result) -> Iterator[str]:
+    yield from map(str, result.faults)
+    if result.failed > len(result.faults):
+        yield f"and {result.failed - len(result.faults)} more lines"
 
 
 def _report(result: Result, json: bool) -> None:
@@ -157,9 +165,7 @@ def _report(result: Result, json: bool) -> None:
         faults = [fault.as_dict() for fault in result.faults]
         write_json({"sent": result.sent, "failed": result.failed, "faults": faults})
         return
-    for fault in result.faults:
-        messages().print(str(fault), markup=False, soft_wrap=True)
-    if result.failed > len(result.faults):
-        messages().print(f"and {result.failed - len(result.faults)} more")
+    for line in _told(result):
+        messages().print(line, markup=False, soft_wrap=True)
     failed = f", {result.failed:,} lines not sent" if result.failed else ""
     screen().print(f"{result.sent:,} events sent{failed}")

@@ -39,10 +39,13 @@ def serve(
     insecure: Annotated[
         bool | None, typer.Option("--insecure", help="Listen on other interfaces than loopback, open to everybody.")
     ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Write the log as JSON lines; errors become problem objects.")
+    ] = False,
 ) -> None:
     """Answer questions over HTTP until SIGINT or SIGTERM. Reads Redis alone: no broker is needed."""
     settings = load(query={"host": host, "port": port, "insecure": insecure}, state={"url": redis})
-    configure(settings.log_level)
+    configure(settings.log_level, as_json=json or None)
     with needs("query"):
         asyncio.run(run(settings))
 

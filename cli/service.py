@@ -10,7 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
-from moodstream.schemas.errors import MoodstreamError, ServiceUnavailable
+from moodstream.schemas.errors import InvalidQuery, MoodstreamError, ServiceUnavailable
 from moodstream.schemas.identity import encode_id
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Service:
-    """Questions about one tenant. Problems that the service answers are raised as the errors they were."""
+    """Questions about one tenant. Problems that the service answers are raised as the errors they were.
+
+    Raises `InvalidQuery` where tenant or an id in a path is empty or no Unicode.
+    """
 
     def __init__(self, settings: QuerySettings, tenant: str) -> None:
         self.url = settings.url.rstrip("/")
         self._seconds = settings.url_seconds
-        self._tenant = tenant
+        self._tenant = _segment(tenant, "tenant")
         self._opener = _opener(self.url)
 
     def get(self, *path: str, **parameters: str | int | Sequence[str] | None) -> Answer:
@@ -44,7 +47,7 @@ class Service:
         return self._ask(Request(self._place(path), data, headers))  # noqa: S310 - as above
 
     def _place(self, path: Sequence[str]) -> str:
-        return "/".join((self.url, "v1", "tenants", *map(encode_id, (self._tenant, *path))))
+        return "/".join((self.url, "v1", "tenants", self._tenant, *(_segment(one, "id") for one in path)))
 
     def _ask(self, request: Request) -> Answer:
         try:
@@ -64,6 +67,16 @@ class Service:
         except (ValueError, KeyError):
             text = f"{self.url} answers with status {status}, and not as moodstream does"
             return ServiceUnavailable(text, address=self.url)
+
+
+def _segment(text: str, field: str) -> str:
+    """Encode an id for a path; an empty one would lead to another path. All else is for the service to judge."""
+    if not text:
+        raise InvalidQuery(f"{field}: must not be empty", field=field, rule="not_blank")
+    try:
+        return encode_id(text)
+    except UnicodeEncodeError as error:
+        raise InvalidQuery(f"{field}: must be UTF-8", field=field, rule="unicode") from error
 
 
 def _opener(url: str) -> OpenerDirector:

@@ -62,6 +62,8 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     faults = [_fault(each) for each in cast("Sequence[ErrorDetails]", error.errors())[:20]]
+    if isinstance(error.body, bytes):  # the framework reads JSON only where the header says that it is
+        faults = [{"field": "body", "rule": "content_type", "detail": "send it with Content-Type: application/json"}]
     text = "; ".join(f"{each['field']}: {each['detail']}" for each in faults)
     return problem(InvalidQuery(text, errors=faults).to_problem())
 

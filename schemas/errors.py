@@ -10,7 +10,7 @@ MoodstreamError
 ├── PartitionMismatch   the record lies in another partition than its key says
 ├── FutureEvent         the event happened after its own record was written
 ├── InternalFault       a fold raised: a bug of ours
-├── InvalidSettings, MissingExtra, PortInUse, BadFile        at start, on this machine
+├── InvalidUsage, InvalidSettings, MissingExtra, PortInUse, BadFile   at start, on this machine
 ├── BrokerUnavailable, TopicMissing, TopicMismatch           Kafka
 ├── StoreUnavailable, Fenced, StateLost, SourceGap, FoldMismatch   the state in Redis
 └── NotFound, Restoring, InvalidQuery, ServiceUnavailable    answers of the query service, or none
@@ -156,7 +156,7 @@ class InternalFault(MoodstreamError):
     code = "internal_error"
     title = "An internal error"
     status = 500
-    hint = "Report it with the dead letter; replay the letter after an update."
+    hint = "Report it with the dead letter, which holds the whole record: publish that again after an update."
 
 
 class InvalidSettings(MoodstreamError):
@@ -165,7 +165,16 @@ class InvalidSettings(MoodstreamError):
     code = "invalid_settings"
     title = "The settings are not valid"
     status = 500
-    hint = "See `moodstream config` and the page on settings."
+    hint = "Correct the setting; docs/settings.md has them all."
+
+
+class InvalidUsage(MoodstreamError):
+    """A command was called with flags or arguments that it does not take."""
+
+    code = "invalid_usage"
+    title = "The command is not called right"
+    status = 400
+    hint = "Add --help to the command: it lists flags and arguments."
 
 
 class MissingExtra(MoodstreamError):
@@ -258,7 +267,7 @@ class SourceGap(MoodstreamError):
     code = "source_gap"
     title = "The log has a hole"
     status = 500
-    hint = "The log was cut before it was read. See the page on durability before you go on."
+    hint = "The log was cut before it was read. See docs/architecture.md, the durability protocol, before you go on."
 
 
 class FoldMismatch(MoodstreamError):
@@ -267,7 +276,7 @@ class FoldMismatch(MoodstreamError):
     code = "fold_mismatch"
     title = "A row is of another fold"
     status = 500
-    hint = "Run `moodstream rebuild`, or use the version of moodstream that wrote the row."
+    hint = "Use the version of moodstream that wrote the row, or a new prefix, and publish the log again there."
 
 
 class NotFound(MoodstreamError):

@@ -25,8 +25,9 @@ def audit(
 ) -> None:
     """Fold the whole log again with a second, slow fold, and compare every row in Redis and in the changelog.
 
-    Exit code 0: equal. 1: something differs. 3: equal as far as the log reaches back, which is not far enough for all
-    agents. With --json the last line is an object of numbers; lines before it are differences.
+    Exit code 0: equal. 1: something differs. 3: equal as far as the log goes back, for some agents not far enough.
+
+    With --json the last line is an object of numbers; lines before it are differences.
     """
     with needs("worker"):
         from moodstream.cli.audit import command

@@ -41,7 +41,7 @@ def test_every_command_explains_itself_and_knows_json(command: str, capsys: pyte
     arguments = [command, "create"] if command == "topics" else [command]
     code, out, _ = run(capsys, *arguments, "--help")
     assert code == 0
-    assert "--json" in out or command in ("worker", "serve")
+    assert "--json" in out or command == "worker"
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +73,26 @@ def test_a_wrong_flag_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> No
     code, _, err = run(capsys, "topics", "check", "--nothing")
     assert code == 2
     assert "--nothing" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("topics", "check", "--nothing"), ("publish", "no-such-file"), ("replay", "no-such-file"), ("mood",), ("dream",)],
+)
+def test_a_wrong_call_is_a_problem_object_for_a_program(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *arguments, "--json")
+    problem = json.loads(err)
+    assert (code, out, problem["code"]) == (2, "", "invalid_usage")
+    assert problem["detail"]
+    assert "--help" in problem["hint"]
+
+
+def test_help_is_shown_to_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "mood", "--json", "--help")
+    assert code == 0
+    assert "--tenant" in out
 
 
 def test_a_named_settings_file_is_read(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:

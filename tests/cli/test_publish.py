@@ -73,6 +73,17 @@ def test_all_sends_nothing_when_one_line_is_bad(
     assert sender.records == []
 
 
+def test_all_names_every_bad_line(sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, line(1), line(2, result=" "), line(3), *["{\n"] * 20)
+    _, _, err = run(capsys, "publish", file)
+    shown = err.splitlines()
+    assert [text.split(":")[0] for text in shown[1:20]] == [f"line {number}" for number in range(4, 23)]
+    assert shown[0].startswith("error bad_file: line 2: invalid_event: result: ")
+    assert shown[20:22] == ["and 1 more lines", "Nothing was sent."]
+    assert "--part" in shown[22]
+    assert sender.records == []
+
+
 def test_part_sends_the_good_lines_and_names_the_others(
     sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,6 +136,14 @@ def test_problems_of_the_service_are_raised_as_they_were(run: Run) -> None:
     assert "order" in wrong.detail
 
 
+@pytest.mark.parametrize(
+    ("tenant", "path"), [("", ("agents",)), ("t", ("agents", "", "mood")), ("t\udcff", ("agents",))]
+)
+def test_an_id_that_cannot_be_one_is_not_asked_for(tenant: str, path: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidQuery, match=r"^(tenant|id): must "):
+        Service(QuerySettings(url="http://127.0.0.1:1"), tenant).get(*path)
+
+
 def test_service_that_is_not_there_is_named_with_the_next_step() -> None:
     (port,) = free_ports(1)
     result = subprocess.run(

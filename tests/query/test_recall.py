@@ -394,6 +394,13 @@ async def test_bodies_that_are_no_query(client: httpx.AsyncClient, content: byte
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_query")
 
 
+async def test_a_body_that_is_not_declared_as_json_says_so(client: httpx.AsyncClient) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}  # what curl -d sends
+    answer = await client.post("t/recall", content=b'{"agents": ["a"]}', headers=form)
+    assert (answer.status_code, answer.json()["errors"][0]["rule"]) == (422, "content_type")
+    assert "Content-Type: application/json" in answer.json()["detail"]
+
+
 async def test_too_many_candidates_are_an_error_and_never_cut(stored: Stored, reader: StateReader) -> None:
     life = Life(stored, "t", "a")
     for n in range(5):

@@ -27,6 +27,7 @@ CODES = [
     "batch_too_large",
     "internal_error",
     "invalid_settings",
+    "invalid_usage",
     "broker_unavailable",
     "store_unavailable",
     "topic_missing",

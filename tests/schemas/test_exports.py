@@ -35,6 +35,7 @@ PUBLIC = [
     "InvalidEvent",
     "InvalidQuery",
     "InvalidSettings",
+    "InvalidUsage",
     "KeyMismatch",
     "Limits",
     "MalformedRecord",
