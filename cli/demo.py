@@ -160,6 +160,6 @@ def _farewell(console: Console) -> None:
     for command in (
         f"moodstream mood {SUPPORT} --tenant {TENANT}",
         f"moodstream trends {BUILD} --tenant {TENANT}",
-        f'moodstream recall {SUPPORT} "who could not log in" --tenant {TENANT}',
+        f'moodstream recall {SUPPORT} "cannot log in" --tenant {TENANT}',
     ):
         console.print(f"  {command}", markup=False, soft_wrap=True)

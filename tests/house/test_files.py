@@ -85,9 +85,3 @@ def test_readme_shows_the_example_that_the_tests_run() -> None:
     examples = [path.read_text() for path in (ROOT / "examples").glob("*.py")]
     assert snippets
     assert all(any(snippet.strip() in example for example in examples) for snippet in snippets)
-
-
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_links_between_pages_lead_somewhere(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
-    assert [link for link in links if not (ROOT / link).exists()] == []
