@@ -25,7 +25,7 @@ def mood_changed(agent: AgentRows, octants: Sequence[str]) -> Message | None:
     t = row.newest_t if row.base is None else max(row.newest_t, row.base.t)
     reading = mood_at(row, t, dynamics)
     tenant, name = split_key(agent.key)
-    event = MoodChanged(
+    event = MoodChanged.model_construct(  # our own values, and one for every agent of a chunk
         tenant_id=tenant,
         agent_id=name,
         event_id=output_id(tenant, name, "mood", agent.mood_offset),

@@ -129,7 +129,7 @@ def attributes_of(event: Event) -> dict[str, str]:
     if columns is None:
         raise TypeError(f"{type(event).__name__} is not remembered")
     fields = event.__dict__
-    attributes = {key: text_of(fields[name]) for key, name, _ in columns if fields[name] is not None}
+    attributes = {key: text_of(value) for key, name, _ in columns if (value := fields[name]) is not None}
     attributes.update(_own_attributes(event, domain_of(event)))
     return attributes
 
