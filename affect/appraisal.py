@@ -1,4 +1,4 @@
-"""What an event does to the mood: its own appraisal, or the rules of the agent's profile (contract §4).
+"""What an event does to the mood: its own appraisal, or the rules of the agent's profile (docs/concepts.md).
 
 Rules judge an event by its own fields that are known. They are data in the profile, so an agent can be made tough,
 touchy or indifferent without code.

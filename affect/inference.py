@@ -1,4 +1,4 @@
-"""Two tests on a series: is there a slope, and is there a step? Exact where the usual ones are not (contract §5).
+"""Two tests on a series: is there a slope, and is there a step? Exact where the usual ones are not (docs/concepts.md).
 
 The slope test correlates the values with a fixed vector c = w·(t - mean) instead of fitting weighted least squares:
 given the times, the correlation of independent values with any fixed vector has the ordinary distribution, for any

@@ -1,4 +1,4 @@
-"""The mood fold (contract §4, docs/rows.md): signals go in, the row changes, shifts that have become final come out.
+"""The mood fold (docs/rows.md): signals go in, the row changes, shifts that have become final come out.
 
     x(t) = x(t0) · exp(-(t - t0)/τ)         a displacement decays towards the baseline
     x ← limit(x(t) + δ)                     a signal at time t: first decay to t, then add, then clamp

@@ -1,4 +1,4 @@
-"""Recall (contract §6): how strongly each memory comes to mind, and which come first.
+"""Recall (docs/concepts.md): how strongly each memory comes to mind, and which come first.
 
     score = recency · importance · domain weight · mood factor [· relevance]
 

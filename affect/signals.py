@@ -1,4 +1,4 @@
-"""What is observed of a turn: the seven signals, their values and their signs (contract §5)."""
+"""What is observed of a turn: the seven signals, their values and their signs (docs/concepts.md)."""
 
 from __future__ import annotations
 

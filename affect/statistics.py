@@ -1,4 +1,4 @@
-"""What the service says about a trend: everything is derived from the row when it is read (contract §5).
+"""What the service says about a trend: everything is derived from the row when it is read (docs/concepts.md).
 
 All statistics use the newest 64 turns that are not older than four half-lives before the newest one. Slopes, errors
 and volatility are in the transformed values of the row (`signals.values_of`), means are transformed back.

@@ -1,4 +1,4 @@
-"""The trend fold (contract §5, docs/rows.md): per signal and turn the newest report wins, the newest 64 turns stay.
+"""The trend fold (docs/rows.md): per signal and turn the newest report wins, the newest 64 turns stay.
 
 A row is a function of the set of reports: their order, lateness and repetition leave no trace. So `observe` only lets
 reports compete; what is beyond the newest 64 turns is dropped when the row is packed.

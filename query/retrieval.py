@@ -1,4 +1,4 @@
-"""Recall (contract §6): filter, score all that remain, take the best. Exact, by a scan of the agents' memories."""
+"""Recall (docs/concepts.md): filter, score all that remain, take the best. Exact, by a scan of the agents' memories."""
 
 from __future__ import annotations
 

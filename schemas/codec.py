@@ -1,4 +1,4 @@
-"""The wire: events to records and back (contract §8). Strict for the SDK and HTTP, lenient on a topic.
+"""The wire: events to records and back (docs/events.md). Strict for the SDK and HTTP, lenient on a topic.
 
 On a topic fields that are not known are ignored and counted, so that a newer publisher can be read; the fast path is
 one pass of pydantic over the bytes, and only a record with such a field is read twice.

@@ -1,4 +1,4 @@
-"""The events that publishers send: one model per kind, checked against every rule of the contract."""
+"""The events that publishers send: one model per kind, checked against every rule of docs/events.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event does to the mood: its own appraisal, else the rules of the profile in force (contract §4)."""
+"""What an event does to the mood: its own appraisal, else the rules of the profile in force (docs/concepts.md)."""
 
 from __future__ import annotations
 
