@@ -1,4 +1,4 @@
-"""How a displacement decays and where it is clamped: the few formulas that all of mood is made of (docs/concepts.md)."""
+"""How a displacement decays and where it is clamped: the formulas that all of mood is made of (docs/concepts.md)."""
 
 from __future__ import annotations
 
