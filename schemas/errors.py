@@ -231,7 +231,7 @@ class TopicMismatch(MoodstreamError):
     code = "topic_mismatch"
     title = "A topic does not fit"
     status = 500
-    hint = "The partition count of a deployment never changes: use a new prefix, or correct the topic's settings."
+    hint = "Correct the topic's settings, or those of moodstream: docs/settings.md."
 
 
 class StoreUnavailable(MoodstreamError):
@@ -276,7 +276,7 @@ class FoldMismatch(MoodstreamError):
     code = "fold_mismatch"
     title = "A row is of another fold"
     status = 500
-    hint = "Use the version of moodstream that wrote the row, or a new prefix, and publish the log again there."
+    hint = "Use the moodstream that wrote the row, or publish the log again in a new deployment (docs/settings.md)."
 
 
 class NotFound(MoodstreamError):

@@ -44,11 +44,12 @@ def _check_format(found: StateFormat, partitions: int, settings: StateSettings) 
     if found.format != FORMAT:
         raise InvalidSettings(
             f"Redis at {settings.address} holds format {found.format} under {settings.prefix!r}, this is {FORMAT}",
-            hint="Use the version of moodstream that wrote it, or another prefix.",
+            hint="Use the version of moodstream that wrote it, or start a new deployment (docs/settings.md).",
         )
     if found.partitions != partitions:
         raise InvalidSettings(
             f"Redis at {settings.address} holds {found.partitions} partitions under {settings.prefix!r}, "
             f"the settings say {partitions}",
-            hint="The partition count of a deployment never changes: set streams.partitions back, or use a new prefix.",
+            hint="The partition count of a deployment never changes: set streams.partitions back, "
+            "or start a new deployment (docs/settings.md) and publish the log again there.",
         )

@@ -175,8 +175,8 @@ def _count_fault(spec: TopicSpec, topic: Topic) -> Fault | None:
         return None
     return Fault(
         f"{spec.name} has {topic.partitions} partitions, the settings say {spec.partitions}",
-        f"Set MOODSTREAM_STREAMS__PARTITIONS={topic.partitions}, or take a new prefix and publish the log again: "
-        "the partition count of a deployment never changes",
+        f"Set MOODSTREAM_STREAMS__PARTITIONS={topic.partitions}, or publish the log again in a new deployment "
+        "(docs/settings.md): the partition count of a deployment never changes",
     )
 
 
