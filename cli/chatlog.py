@@ -51,4 +51,6 @@ def _message(number: int, line: bytes) -> Message:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise BadFile(number, f"not a chat message: {field + ': ' if field else ''}{first['msg']}") from error
+        bad = BadFile(number, f"not a chat message: {field + ': ' if field else ''}{first['msg']}")
+        bad.hint = "A line has id, sent_at, author, text and reply_to (docs/replay.md)."
+        raise bad from error

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from moodstream.cli.chatlog import read_messages
 from moodstream.cli.main import app
 from moodstream.cli.settings import Settings
 from moodstream.schemas.limits import Limits
@@ -28,6 +29,12 @@ def settings(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, obje
             yield from settings(kind, f"{path}{name}.")
         else:
             yield f"{path}{name}", field.default
+
+
+def test_the_message_on_the_page_of_replays_is_one(tmp_path: Path) -> None:
+    page = (ROOT / "docs/replay.md").read_text()
+    (tmp_path / "log").write_text("".join(re.findall(r"```json\n(.*?)```", page, re.DOTALL)))
+    assert [message.reply_to for _, message in read_messages(tmp_path / "log")] == [["m1"]]
 
 
 def test_every_setting_is_on_its_page_with_its_default() -> None:
