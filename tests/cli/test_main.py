@@ -10,6 +10,7 @@ import pytest
 from moodstream import __version__
 from moodstream.cli.extras import needs
 from moodstream.cli.main import app, main
+from moodstream.cli.settings import CONFIG_VARIABLE
 from moodstream.schemas.errors import MissingExtra
 from support.servers import free_ports
 
@@ -28,6 +29,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MOODSTREAM_STREAMS__CONNECT_SECONDS", "0.2")
+    monkeypatch.setenv(CONFIG_VARIABLE, "")  # --config writes there: taken back when the test ends
     return tmp_path
 
 
