@@ -123,14 +123,13 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         seeks, generation = self._seeks, self.app.consumer_generation_id
         async with self._polling:
             records, _ = await self._wait_next_records(_POLL_SECONDS)
-        if seeks == self._seeks:
-            await self._check_gaps(records or {})
+        await self._check_gaps(records or {})
         if seeks != self._seeks:
             return  # fetched before the seek: will come again
         for tp, chunk in self._chunks(records or {}):
             if not await self._deliver(tp, chunk, seeks, generation):
-                # What is dropped here must be read again, so nothing more before the next seek.
-                self._held = self._held or seeks == self._seeks
+                if seeks == self._seeks:
+                    self._hold()  # what is dropped here must be read again
                 return
         await asyncio.sleep(0)
 
@@ -187,14 +186,16 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         self._seeks += 1
         rebalances = self._rebalances
         async with self._polling:
+            self._hold()
             self._delivered.clear()
-            self._forget_positions()
             for tp in self._sources():
                 await self._seek_source(tp)
             if rebalances != self._rebalances:
-                self._forget_positions()  # these partitions are being taken away: the next seek counts
+                self._hold()  # these partitions are being taken away: the next seek counts
 
-    def _forget_positions(self) -> None:
+    def _hold(self) -> None:
+        """Deliver nothing more before the next seek, whoever resumes the flow."""
+        self._held = True
         self._next.clear()
         self._never_read.clear()
 
@@ -250,9 +251,8 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
 
     async def on_partitions_revoked(self, revoked: Iterable[TP]) -> None:
         """Deliver no more before the next seek, and commit before Faust forgets what was acknowledged."""
-        self._held = True
         self._rebalances += 1
-        self._forget_positions()
+        self._hold()
         if not await self._in_time(self.commit()):
             self.log.warning("could not commit before the rebalance: the records will be read again")
         await super().on_partitions_revoked(set(revoked))
