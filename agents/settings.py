@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from moodstream.schemas.limits import Limits
-
 
 class WorkerSettings(BaseModel):
-    """What a worker may use, and what it accepts."""
+    """What a worker may use. What it accepts is said by the limits of the streams."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field("", max_length=200, description="name in logs and readiness; default: host and process id")
     cache_bytes: int = Field(104 << 20, ge=1 << 20, description="memory for decoded rows, over all partitions")
     stop_seconds: float = Field(8.0, gt=0, le=120, description="how long a graceful stop may take before it is cut off")
-    limits: Limits = Field(default_factory=Limits)

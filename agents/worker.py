@@ -94,8 +94,7 @@ class Worker:
             self._wire(app, store, lanes)
             reporting = asyncio.create_task(self._report(redis, store))
             try:
-                await app.start()
-                await self._ended.wait()
+                await self._until_ended(app)
             finally:
                 reporting.cancel()
                 await _quietly(app.stop(), self.settings.stop_seconds)
@@ -104,6 +103,16 @@ class Worker:
                     await retract(redis, self.state, self.name)
         if self._crash is not None:
             raise self._reason(self._crash)
+
+    async def _until_ended(self, app: MoodApp) -> None:
+        """Start the app and wait for the end, which may come while it restores: starting takes as long as that."""
+        starting = asyncio.ensure_future(app.start())
+        ended = asyncio.ensure_future(self._ended.wait())
+        starting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({starting, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            starting.result()
+            await ended
 
     @staticmethod
     def _reason(crash: BaseException) -> Exception:
@@ -141,7 +150,7 @@ class Worker:
 
     def _pipeline(self, owned: Ownership, producer: Any) -> PartitionPipeline:  # noqa: ANN401 - aiokafka has no types
         cache = RowCache(self.settings.cache_bytes // self.streams.partitions)
-        return PartitionPipeline(owned, producer, self.streams, self.settings.limits, cache)
+        return PartitionPipeline(owned, producer, self.streams, self.streams.limits, cache)
 
     def _on_crash(self, reason: BaseException) -> None:
         if self._crash is None:

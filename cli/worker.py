@@ -43,13 +43,16 @@ def worker(
         str | None, typer.Option("--redis", metavar="URL", help="URL of the Redis that holds the state.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name in logs and readiness.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Write the log as JSON lines; errors become problem objects.")
+    ] = False,
 ) -> None:
     """Fold events into state until SIGINT or SIGTERM. Start as many workers as you like, at most one per partition.
 
     A worker that loses its partitions, its Redis or its broker starts itself again and goes on where the state stands.
     """
     settings = load(streams={"bootstrap": bootstrap}, state={"url": redis}, worker={"name": name})
-    configure(settings.log_level)
+    configure(settings.log_level, as_json=json or None)
     with needs("worker"):
         import uvloop
 
