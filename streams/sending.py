@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
@@ -14,7 +14,8 @@ from moodstream.streams.settings import StreamSettings
 
 _MEBIBYTE = 1 << 20
 
-Headers = Sequence[tuple[str, bytes]]
+Headers = list[tuple[str, bytes]]
+"""A list: the client takes nothing else."""
 
 
 class Message(NamedTuple):
@@ -22,7 +23,7 @@ class Message(NamedTuple):
 
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: Headers
 
 
 async def open_producer(settings: StreamSettings) -> AIOKafkaProducer:

@@ -89,6 +89,40 @@ async def test_what_fails_after_a_stop_is_not_raised(
     assert not worker.began
 
 
+class App:
+    """An app that takes its time to start, or fails."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.go_on = asyncio.Event()
+
+    async def start(self) -> None:
+        await self.go_on.wait()
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("starts", [False, True])
+async def test_a_stop_is_heard_also_while_the_app_restores(worker: Worker, starts: bool) -> None:
+    app = App()
+    working = asyncio.create_task(worker._until_ended(app))  # type: ignore[arg-type]
+    if starts:
+        app.go_on.set()
+    await asyncio.sleep(0.01)
+    assert not working.done()
+    worker.stop()
+    await asyncio.wait_for(working, 5)
+    app.go_on.set()
+
+
+async def test_an_app_that_cannot_start_ends_the_work(worker: Worker) -> None:
+    app = App(BrokerUnavailable("gone"))
+    app.go_on.set()
+    with pytest.raises(BrokerUnavailable):
+        await worker._until_ended(app)  # type: ignore[arg-type]
+    worker.stop()
+
+
 # -- the end
 
 
@@ -131,6 +165,17 @@ async def test_when_partitions_are_revoked_ownerships_and_lanes_end(worker: Work
     await app.on_partitions_revoked.send(set())
     assert set(store.phases().values()) == {Phase.CLOSED}
     assert closed == [True]
+
+
+async def test_an_agent_that_fails_ends_the_worker(worker: Worker, tmp_path: Path) -> None:
+    app, store = bound(worker, tmp_path)
+    worker._wire(app, store, Lanes(lambda owned: None, app.crash, 1))  # type: ignore[arg-type,return-value]
+    (agent,) = [one for one in app.agents.values() if one.name == "moodstream.fold"]
+    error = TypeError("a bug")
+    with capture_logs():
+        await agent._on_error(agent, error)
+        await asyncio.wait_for(worker._ended.wait(), 5)
+    assert worker._crash is error
 
 
 # -- the report
