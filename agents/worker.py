@@ -145,10 +145,7 @@ class Worker:
             store.close_all()
             lanes.close()
 
-        async def crash(_: object, error: BaseException) -> None:
-            await app.crash(error)  # Faust would start the agent again, without the chunk in its hand
-
-        app.agent(events_topic(app, self.streams), name="moodstream.fold", on_error=crash)(fold)
+        app.agent(events_topic(app, self.streams), name="moodstream.fold")(fold)
         app.on_partitions_revoked.connect(let_go)
 
     def _pipeline(self, owned: Ownership, producer: Any) -> PartitionPipeline:  # noqa: ANN401 - aiokafka has no types

@@ -36,6 +36,10 @@ class MoodApp(faust.App):  # type: ignore[misc]
         if self.on_crash is not None:
             self.on_crash(reason)
 
+    async def _on_agent_error(self, agent: object, error: BaseException) -> None:
+        """An agent does not raise; Faust would start it again, without the chunk that it had in hand."""
+        await self.crash(error)
+
 
 def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:
     """Make the app. `store` is the URL of the table's store, whose scheme must be registered with Faust.

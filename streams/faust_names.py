@@ -9,7 +9,7 @@ from moodstream.schemas.errors import InvalidSettings
 PINNED = {"faust-streaming": "0.15.3", "mode-streaming": "0.7.1"}
 
 _NAMES = {
-    "faust:App": ("_crash",),
+    "faust:App": ("_crash", "_on_agent_error"),
     "faust.transport.consumer:Consumer": (
         "_drain_messages",
         "_wait_next_records",
