@@ -47,8 +47,8 @@ _WIDTH: Final = PARAMS.observations_kept
 _ROWS = 256  # looked at together: bounds the memory, and more would be no faster
 _CLOSE = 1e-9  # relative; rounding moves what is compared by less than 1e-12
 _SMALL_P = 1e-3
-_MASK_AT, _HEAD_WORDS = 24, 7
-_ALIGN = b"\0\0\0"  # before a report's head of 25 bytes: its values then start at a multiple of 4
+_MASK_AT, _HEAD_WORDS = 30, 8
+_ALIGN = b"\0"  # before a report's head of 31 bytes: its values then start at a multiple of 4
 _NEVER = -1
 
 _BIT = (1 << np.arange(len(SIGNALS), dtype=np.uint8))[:, None]
@@ -165,7 +165,7 @@ class _Block(NamedTuple):
 
 
 def _read(rows: Sequence[TrendRow]) -> _Reports:
-    """Read the bytes of all reports at once, as words of 4 bytes: 7 of head (no numbers), then the values."""
+    """Read the bytes of all reports at once, as words of 4 bytes: 8 of head (no numbers), then the values."""
     reports: list[Report] = []
     bounds = [0]
     for row in rows:
@@ -173,12 +173,12 @@ def _read(rows: Sequence[TrendRow]) -> _Reports:
             reports += of_turn
         bounds.append(len(reports))
     times = _in_order(reports, bounds)
-    tails = [tail for _, tail in reports]
-    data = b"".join([_ALIGN, _ALIGN.join(tails)]) if tails else b""
+    stored = [data for _, data in reports]
+    words = b"".join([_ALIGN, _ALIGN.join(stored)]) if stored else b""
     return _Reports(
         times,
-        np.frombuffer(bytes([tail[_MASK_AT] for tail in tails]), np.uint8),
-        np.frombuffer(data, ">u4").astype(np.uint32).view(np.float32),
+        np.frombuffer(bytes([data[_MASK_AT] for data in stored]), np.uint8),
+        np.frombuffer(words, ">u4").astype(np.uint32).view(np.float32),
         np.array(bounds, np.int64),
     )
 

@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 Report = tuple[int, bytes]
-"""Time in ms, and the rest of the report's bytes: key, event, mask, values. Sorts by (time, key, event)."""
+"""Time in ms, and the report's bytes as stored: time, key, event, mask, values. Sorts by (time, key, event)."""
 
 _KEPT = PARAMS.observations_kept
 _BITS = [tuple(bit for bit in range(len(SIGNALS)) if mask >> bit & 1) for mask in range(1 << len(SIGNALS))]
-_HEAD = Struct(">Hq")
+_HEAD = Struct(">H")
 _START = Struct(">HI12s")
 _FLOATS = [Struct(f">{count}f") for count in range(len(SIGNALS) + 1)]
-_TIME_BYTES, _MASK_AT = 6, 24
+_KEY_AT, _EVENT_AT, _MASK_AT = 6, 18, 30
 _VALUES_AT = _MASK_AT + 1
-_SIZES = [_TIME_BYTES + _VALUES_AT + 4 * len(bits) for bits in _BITS]
+_SIZES = [_VALUES_AT + 4 * len(bits) for bits in _BITS]
 
 
 @dataclass(slots=True)
@@ -58,12 +58,12 @@ class TrendRow:
         turns: dict[bytes, list[Report]] = {}
         if body is None:
             return cls(turns)
-        count, oldest = _HEAD.unpack_from(body)
+        (count,) = _HEAD.unpack_from(body)
         at, sizes, start = _HEAD.size, _SIZES, _START.unpack_from
         for _ in range(count):
-            end = at + sizes[body[at + _TIME_BYTES + _MASK_AT]]
+            end = at + sizes[body[at + _MASK_AT]]
             high, low, key = start(body, at)
-            report = oldest + (high << 32) + low, body[at + _TIME_BYTES : end]
+            report = (high << 32) + low, body[at:end]
             if key in turns:
                 turns[key].append(report)
             else:
@@ -74,18 +74,13 @@ class TrendRow:
     def pack(self) -> bytes:
         """Drop what is beyond the newest 64 turns of each signal, and return the row's body."""
         reports = self._trimmed()
-        oldest = reports[0][0] if reports else 0
-        parts = [_HEAD.pack(len(reports), oldest)]
-        for t, tail in reports:
-            parts.append((t - oldest).to_bytes(_TIME_BYTES, "big"))
-            parts.append(tail)
-        return b"".join(parts)
+        return b"".join([_HEAD.pack(len(reports)), *[data for _, data in reports]])
 
     def observations(self, signal: str) -> list[tuple[int, float]]:
         """Return (time in ms, transformed value) of the newest 64 turns with this signal, oldest first."""
         bit = SIGNALS.index(signal)
         below = (1 << bit) - 1
-        standing = [(t, tail) for t, tail in self._reports() if tail[_MASK_AT] >> bit & 1]
+        standing = [(t, data) for t, data in self._reports() if data[_MASK_AT] >> bit & 1]
         standing.sort()
         read = _FLOATS[1].unpack_from
         return [(t, read(b, _VALUES_AT + 4 * len(_BITS[b[_MASK_AT] & below]))[0]) for t, b in standing[-_KEPT:]]
@@ -93,7 +88,7 @@ class TrendRow:
     def newest(self, signal: str) -> int | None:
         """Return the time in ms of the newest report with this signal, None if there is none."""
         mask = 1 << SIGNALS.index(signal)
-        return max((t for t, tail in self._reports() if tail[_MASK_AT] & mask), default=None)
+        return max((t for t, data in self._reports() if data[_MASK_AT] & mask), default=None)
 
     def _reports(self) -> Iterator[Report]:
         return chain.from_iterable(self.turns.values())
@@ -109,14 +104,14 @@ class TrendRow:
 
     def _reduce(self, report: Report, lost: int) -> Report:
         """Take signals from a report of this row; one that has none left goes, and its turn with the last one."""
-        t, tail = report
-        reduced = t, _without(tail, lost)
-        of_turn = self.turns[tail[:12]]
+        t, data = report
+        reduced = t, _without(data, lost)
+        of_turn = self.turns[data[_KEY_AT:_EVENT_AT]]
         of_turn.remove(report)
         if reduced[1]:
             of_turn.append(reduced)
         elif not of_turn:
-            del self.turns[tail[:12]]
+            del self.turns[data[_KEY_AT:_EVENT_AT]]
         return reduced
 
 
@@ -137,54 +132,55 @@ def report_of(key: bytes, event: bytes, t: int, values: Sequence[float | None]) 
             known.append(value)
     if not mask:
         return None
-    return t, b"%b%b%c%b" % (key, event, mask, _FLOATS[len(known)].pack(*known))
+    head = t.to_bytes(_KEY_AT, "big")
+    return t, b"%b%b%b%c%b" % (head, key, event, mask, _FLOATS[len(known)].pack(*known))
 
 
 def enter(row: TrendRow, report: Report) -> None:
     """Let a report compete with those of its turn, in place."""
-    key = report[1][:12]
+    key = report[1][_KEY_AT:_EVENT_AT]
     of_turn = row.turns.get(key)
     row.turns[key] = [report] if of_turn is None else _compete(of_turn, report)
 
 
 def _compete(of_turn: list[Report], new: Report) -> list[Report]:
     """Return the reports of a turn after a new one came: of two with the same signal the greater (time, event) wins."""
-    t, tail = new
+    t, data = new
     standing, lost = [], 0
     for old_t, old in of_turn:
-        common = old[_MASK_AT] & tail[_MASK_AT]
-        if common and (t, tail[12:_MASK_AT]) > (old_t, old[12:_MASK_AT]):
+        common = old[_MASK_AT] & data[_MASK_AT]
+        if common and (t, data[_EVENT_AT:_MASK_AT]) > (old_t, old[_EVENT_AT:_MASK_AT]):
             standing.append((old_t, _without(old, common)))
         else:
             standing.append((old_t, old))
             lost |= common
-    standing.append((t, _without(tail, lost)))
+    standing.append((t, _without(data, lost)))
     return [report for report in standing if report[1]]
 
 
-def _without(tail: bytes, lost: int) -> bytes:
+def _without(data: bytes, lost: int) -> bytes:
     """Return a report's bytes without some of its signals; empty if none is left."""
-    mask = tail[_MASK_AT]
+    mask = data[_MASK_AT]
     if not mask & lost:
-        return tail
+        return data
     left = [n for n, bit in enumerate(_BITS[mask]) if not lost >> bit & 1]
     if not left:
         return b""
-    values = [tail[_VALUES_AT + 4 * n : _VALUES_AT + 4 * n + 4] for n in left]
-    return b"".join([tail[:_MASK_AT], bytes((mask & ~lost,)), *values])
+    values = [data[_VALUES_AT + 4 * n : _VALUES_AT + 4 * n + 4] for n in left]
+    return b"".join([data[:_MASK_AT], bytes((mask & ~lost,)), *values])
 
 
 def _beyond(reports: list[Report]) -> Iterator[tuple[int, int]]:
     """Yield (place, mask of lost signals) for the oldest reports, until each signal is in 64 of them at most."""
     total = [-_KEPT] * len(SIGNALS)
-    for mask, count in Counter([tail[_MASK_AT] for _, tail in reports]).items():
+    for mask, count in Counter([data[_MASK_AT] for _, data in reports]).items():
         for bit in _BITS[mask]:
             total[bit] += count
     over = sum(1 << bit for bit, count in enumerate(total) if count > 0)
-    for at, (_, tail) in enumerate(reports):
+    for at, (_, data) in enumerate(reports):
         if not over:
             return
-        lost = tail[_MASK_AT] & over
+        lost = data[_MASK_AT] & over
         for bit in _BITS[lost]:
             total[bit] -= 1
             if not total[bit]:

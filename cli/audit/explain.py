@@ -83,12 +83,11 @@ def _mood(body: _Cursor) -> Iterator[tuple[str, object]]:
 def _trends(body: _Cursor) -> Iterator[tuple[str, object]]:
     reports = body.one("H")
     yield "reports", reports
-    yield "t0", body.one("q")
     for number in range(reports):
-        after, key, event, mask = body.take("6s12s12sB")
+        time, key, event, mask = body.take("6s12s12sB")
         values = [_number(value) for value in body.take("f" * mask.bit_count())]
-        since = int.from_bytes(after, "big")
-        yield from _numbered("report", number, after_t0=since, key=key, event=event, mask=mask, values=values)
+        ms = int.from_bytes(time, "big")
+        yield from _numbered("report", number, time=ms, key=key, event=event, mask=mask, values=values)
 
 
 def _memory(body: _Cursor) -> Iterator[tuple[str, object]]:

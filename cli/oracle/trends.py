@@ -53,11 +53,9 @@ class OracleTrends:
         for signal in range(SIGNALS):
             for report in self._standing(signal):
                 standing[report.t, report.key, report.event][signal] = report.values[signal]
-        times = [t for t, _, _ in standing]
-        t0 = min(times, default=0)
-        out = struct.pack(">Hq", len(times), t0)
+        out = struct.pack(">H", len(standing))
         for (t, key, event), values in sorted(standing.items()):
-            out += (t - t0).to_bytes(6, "big") + key + event + pack_values(values)
+            out += t.to_bytes(6, "big") + key + event + pack_values(values)
         return out
 
     def _standing(self, signal: int) -> list[Report]:

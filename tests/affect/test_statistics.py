@@ -182,7 +182,7 @@ def test_series_is_sorted() -> None:
     assert y.tolist() == [0.0, 1.0]
 
 
-hours = st.floats(0, 1e9) | st.sampled_from([0.0, 1e-3, 168.0, 876_000.0])
+hours = st.floats(0, 6e7) | st.sampled_from([0.0, 1e-3, 168.0, 876_000.0])
 raw = st.floats(0, 1e308) | st.sampled_from([0.0, 1.0, 1e308])
 
 

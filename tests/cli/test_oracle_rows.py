@@ -83,7 +83,7 @@ def test_one_outcome_gives_four_rows() -> None:
     )
     moved = pack(">12d", *as_f32(*delta), *AT_REST)
     mood = b"\x00" + b"\x00\x08tried o1" + pack(">q", t) + h("o1") + b"\x01" + pack(">I", 0) + h("o1") + f32s(*delta)
-    trends = pack(">Hq", 1, t) + bytes(6) + h("\x00o1") + h("o1") + bytes([1 << 6]) + f32s(1.0)
+    trends = pack(">H", 1) + t.to_bytes(6, "big") + h("\x00o1") + h("o1") + bytes([1 << 6]) + f32s(1.0)
     assert rows == {
         K + b"agent": header(1, 5) + pack(">qQq", 5, 1, t),
         K + b"mood": header(2, 5) + mood,
@@ -96,7 +96,7 @@ def test_an_engagement_writes_the_agent_and_the_pair() -> None:
     event = logs.engagement("g1", other="ö/x", turn="m1", responded=False, response_length=9, sentiment_shift=-0.5)
     rows = folded(event)
     values = bytes([0b1101]) + f32s(0.0, math.log(10), -0.5)
-    body = pack(">Hq", 1, T0) + bytes(6) + h("ö/x\x00m1") + h("g1") + values
+    body = pack(">H", 1) + T0.to_bytes(6, "big") + h("ö/x\x00m1") + h("g1") + values
     assert rows[K + b"trends"] == header(3, 5) + body
     assert rows[K + b"pair/" + "ö/x".encode()] == header(4, 5) + body
     delta = [-0.05 + 0.20 * -0.5, -0.03 + 0.05 * -0.5, -0.03 + 0.05 * -0.5]
@@ -105,8 +105,8 @@ def test_an_engagement_writes_the_agent_and_the_pair() -> None:
 
 def test_an_engagement_that_knows_nothing_writes_empty_rows() -> None:
     rows = folded(logs.engagement("g1"))
-    assert rows[K + b"trends"] == header(3, 5) + bytes(10)
-    assert rows[K + b"pair/bob"] == header(4, 5) + bytes(10)
+    assert rows[K + b"trends"] == header(3, 5) + bytes(2)
+    assert rows[K + b"pair/bob"] == header(4, 5) + bytes(2)
     assert K + b"mood" not in rows
 
 
@@ -117,16 +117,16 @@ def test_of_one_turn_the_newest_report_wins_per_signal() -> None:
         logs.engagement("g2", 20, responded=False),
     ]
     rows = folded(*events)
-    first = bytes(6) + h("bob\x00m1") + h("g1") + bytes([1 << 4]) + f32s(math.log(3))
-    second = (20_000).to_bytes(6, "big") + h("bob\x00m1") + h("g3") + b"\x01" + f32s(1.0)
-    assert rows[K + b"trends"] == header(3, 7) + pack(">Hq", 2, T0 + 10_000) + first + second
+    first = (T0 + 10_000).to_bytes(6, "big") + h("bob\x00m1") + h("g1") + bytes([1 << 4]) + f32s(math.log(3))
+    second = (T0 + 30_000).to_bytes(6, "big") + h("bob\x00m1") + h("g3") + b"\x01" + f32s(1.0)
+    assert rows[K + b"trends"] == header(3, 7) + pack(">H", 2) + first + second
 
 
 def test_of_a_signal_the_newest_64_turns_stay() -> None:
     events = [logs.engagement(f"g{n}", n, turn=f"m{n}", responded=True) for n in range(70)]
     events += [logs.engagement("late", 5.5, turn="m999", responded=True)]
     body = folded(*events)[K + b"trends"][20:]
-    assert body[:10] == pack(">Hq", 64, T0 + 6_000)
+    assert body[:8] == pack(">H", 64) + (T0 + 6_000).to_bytes(6, "big")
     assert h("late") not in body
 
 
@@ -176,7 +176,7 @@ def test_the_profile_in_force_decides() -> None:
     tough = {"on_failure": (-0.01, 0.0, 0.0), "failure": ["Oops"]}
     rows = folded(logs.profile("p1", rules=tough), logs.outcome("o1", 1, "oops "), logs.outcome("o2", 2, "failed"))
     assert rows[K + b"mood"][-12:] == f32s(-0.01, 0.0, 0.0)
-    assert rows[K + b"trends"][20:30] == pack(">Hq", 1, T0 + 1_000)
+    assert rows[K + b"trends"][20:28] == pack(">H", 1) + (T0 + 1_000).to_bytes(6, "big")
     sizes = [len(rows[dated(b"memory", name)]) for name in ("o1", "o2")]
     assert sizes[0] - sizes[1] == 96 + len("oops ") - len("failed")  # only the first was a shift
 

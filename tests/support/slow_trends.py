@@ -41,9 +41,8 @@ class SlowTrends:
         for signal in range(SIGNALS):
             for t, key, event, value in self.standing(signal):
                 values.setdefault((t, key, event), {})[signal] = value
-        oldest = min(values)[0] if values else 0
-        out = len(values).to_bytes(2, "big") + oldest.to_bytes(8, "big")
+        out = len(values).to_bytes(2, "big")
         for (t, key, event), known in sorted(values.items()):
-            out += (t - oldest).to_bytes(6, "big") + key + event + bytes([sum(1 << signal for signal in known)])
+            out += t.to_bytes(6, "big") + key + event + bytes([sum(1 << signal for signal in known)])
             out += b"".join(struct.pack(">f", known[signal]) for signal in sorted(known))
         return out
