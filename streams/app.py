@@ -18,6 +18,8 @@ _HEARTBEAT_SHARE = 6
 """Heartbeats per session timeout."""
 _CHUNKS_WAITING = 2
 """Chunks between the consumer and the lanes; each partition has one more in hand and one queued."""
+_POLLED_TOGETHER = 4
+"""Partitions whose chunks come in one poll: with a single one, all but one lane would have nothing to do."""
 _FETCH_BYTES = 2 << 20
 """Most bytes of one partition in a fetch: enough for a whole chunk of small events."""
 
@@ -66,7 +68,7 @@ def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=settings.session_seconds / _HEARTBEAT_SHARE,
         broker_rebalance_timeout=settings.rebalance_seconds,
-        broker_max_poll_records=2 * settings.chunk,
+        broker_max_poll_records=min(settings.partitions, _POLLED_TOGETHER) * settings.chunk,
         consumer_max_fetch_size=_FETCH_BYTES,
         web_enabled=False,
         TableManager="moodstream.streams.recovery:StateTableManager",
