@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from moodstream.agents import worker as room
 from moodstream.agents.lane import Lanes
 from moodstream.agents.settings import WorkerSettings
+from moodstream.agents.waits import Waits
 from moodstream.agents.worker import Worker, _quietly
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StateLost, StoreUnavailable
 from moodstream.state.ownership import Phase
@@ -243,6 +244,18 @@ async def test_a_broker_that_is_away_is_reported_until_it_answers(
         broker(monkeypatch, None)
         await eventually(lambda: said[-1][0] is None)
     assert said[0] == ("away", {})
+
+
+async def test_a_wait_that_nobody_ends_lapses(
+    worker: Worker, said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broker(monkeypatch, None)
+    worker._waits = Waits(-1)
+    with capture_logs():
+        worker._on_wait("Redis: frozen")  # and the one that waited is stopped
+    async with reporting(worker, tmp_path):
+        await eventually(lambda: said)
+    assert said[0] == (None, {})
 
 
 async def test_looking_at_the_broker_may_fail_in_any_way(
