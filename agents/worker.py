@@ -33,7 +33,7 @@ from moodstream.streams.topics import check
 log = structlog.get_logger(__name__)
 
 _REPORT_SECONDS: Final = 2.0
-_SIDE_BY_SIDE: Final = 3
+_SIDE_BY_SIDE: Final = 4
 """Chunks processed at the same time: one folds while another waits for broker or Redis. More would only take memory."""
 
 
