@@ -11,5 +11,5 @@ class WorkerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field("", max_length=200, description="name in logs and readiness; default: host and process id")
-    cache_bytes: int = Field(104 << 20, ge=1 << 20, description="memory for decoded rows, over all partitions")
+    cache_bytes: int = Field(96 << 20, ge=1 << 20, description="memory for decoded rows, over all partitions")
     stop_seconds: float = Field(8.0, gt=0, le=120, description="how long a graceful stop may take before it is cut off")
