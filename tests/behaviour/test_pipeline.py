@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -153,17 +154,43 @@ async def test_a_key_in_the_wrong_partition_is_dead(run: Running) -> None:
     assert _header(letter, "x-moodstream-code") == b"partition_mismatch"
 
 
+async def test_records_as_large_as_a_broker_takes_stop_nothing(run: Running) -> None:
+    topics, place = run.deployment.streams.topics, 2
+    sizes = [(950_000, 9, 9), (9, 950_000, 9), (9, 9, 95_000)]
+    sent = [(b"k" * key, b"v" * value, [(f"h{i}", b"h" * header) for i in range(10)]) for key, value, header in sizes]
+    for key, value, headers in [*sent, (None, None, [])]:
+        await _send(run, topics.events, place, key, value, headers)
+    run.worker()
+    assert (await run.read(4))["dead"] == 4
+    letters = await run.consume(topics.dead, 4)
+    for (key, value, _), letter in zip(sent, letters, strict=False):
+        assert key.startswith(letter.key)
+        assert value.startswith(letter.value)
+    codes = [_header(letter, "x-moodstream-code") for letter in letters]
+    assert codes == [b"malformed_record", b"event_too_large", b"malformed_record", b"malformed_record"]
+    assert (letters[-1].key, letters[-1].value) == (None, None)
+
+
 def _header(record: Any, name: str) -> bytes | None:
     return dict(record.headers).get(name)
 
 
-async def _send(run: Running, topic: str, partition: int, key: bytes, value: bytes | None) -> tuple[int, int]:
+async def _send(
+    run: Running,
+    topic: str,
+    partition: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, bytes]] = (("trace", b"kept"),),
+) -> tuple[int, int]:
     """Send raw bytes, as any client might."""
     from aiokafka import AIOKafkaProducer
 
     bootstrap = run.deployment.platform.bootstrap
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_request_size=2 << 20) as producer:
-        told = await producer.send_and_wait(topic, value, key=key, partition=partition, headers=[("trace", b"kept")])
+        batch = producer.create_batch()  # `send` refuses a record with neither key nor value
+        batch.append(key=key, value=value, timestamp=None, headers=list(headers))
+        told = await (await producer.send_batch(batch, topic, partition=partition))
     return told.partition, told.offset
 
 
