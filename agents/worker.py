@@ -16,7 +16,7 @@ from moodstream.agents.lane import Lanes
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.agents.settings import WorkerSettings
 from moodstream.agents.waits import Waits
-from moodstream.schemas.errors import BrokerUnavailable, Fenced, MoodstreamError, StoreUnavailable
+from moodstream.schemas.errors import BrokerUnavailable, Fenced, StoreUnavailable
 from moodstream.state.connection import connect
 from moodstream.state.deployment import check_deployment
 from moodstream.state.ownership import Ownership
@@ -99,8 +99,7 @@ class Worker:
                 reporting.cancel()
                 await _quietly(app.stop(), self.settings.stop_seconds)
                 lanes.close()
-                with suppress(MoodstreamError):
-                    await retract(redis, self.state, self.name)
+                await self._report_last(redis)
         if self._crash is not None:
             raise self._reason(self._crash)
 
@@ -177,6 +176,14 @@ class Worker:
             except Exception:
                 log.exception("report failed")
             await asyncio.sleep(_REPORT_SECONDS)
+
+    async def _report_last(self, redis: Any) -> None:  # noqa: ANN401 - redis-py's types
+        """Take the report back where the end was asked for; else leave one that soon grows old."""
+        with suppress(StoreUnavailable):
+            if self._stopping:
+                await retract(redis, self.state, self.name)
+            else:
+                await report(redis, self.state, self.name, f"to start again: {self._crash}", {})
 
     async def _look_at_broker(self) -> None:
         try:

@@ -246,6 +246,25 @@ async def test_a_broker_that_is_away_is_reported_until_it_answers(
     assert said[0] == ("away", {})
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_only_a_worker_that_was_stopped_takes_its_report_back(
+    worker: Worker, said: Said, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    retracted: list[str] = []
+
+    async def retract(redis: Any, state: Any, name: str) -> None:
+        retracted.append(name)
+        raise StoreUnavailable("frozen")
+
+    monkeypatch.setattr(room, "retract", retract)
+    worker._crash = StateLost("emptied")
+    if stopped:
+        worker.stop()
+    await worker._report_last(None)
+    assert retracted == (["w"] if stopped else [])
+    assert said == ([] if stopped else [("to start again: emptied", {})])
+
+
 async def test_a_wait_that_nobody_ends_lapses(
     worker: Worker, said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
