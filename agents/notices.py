@@ -1,4 +1,4 @@
-"""Notices of trends: when a direction is entered or left, or a step is seen (contract §5, `TrendChanged`).
+"""Notices of trends: when a direction is entered or left, or a step is seen (`TrendChanged`).
 
 A notice has stricter thresholds than the label of a query, and remembers what it announced last, so that a trend is
 announced once. It depends on when somebody looked, so it lies outside the folded state; its row only keeps a restart
