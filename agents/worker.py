@@ -152,7 +152,7 @@ class Worker:
         return PartitionPipeline(owned, producer, self.streams, self.streams.limits, cache)
 
     def _on_crash(self, reason: BaseException) -> None:
-        if self._crash is None:
+        if self._crash is None and not self._stopping:
             self._crash = reason
             log.error("worker stops", reason=str(reason), code=getattr(reason, "code", type(reason).__name__))
         self._ended.set()

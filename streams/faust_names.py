@@ -22,7 +22,11 @@ _NAMES = {
         "_is_changelog_tp",
     ),
     "faust.transport.drivers.aiokafka:Consumer": ("_new_consumer_thread", "_seek"),
-    "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread": ("_create_worker_consumer", "_ensure_consumer"),
+    "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread": (
+        "_create_worker_consumer",
+        "_ensure_consumer",
+        "_commit",
+    ),
     "faust.tables.recovery:Recovery": (
         "_restart_recovery",
         "_wait",

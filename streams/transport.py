@@ -85,6 +85,11 @@ class ChunkThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         consumer._fetch_max_wait_ms = self.app.conf.fetch_wait_ms
         return consumer
 
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Commit what is still assigned: to commit nothing is an error for the client, and a crash for Faust."""
+        mine = {tp: offset for tp, offset in offsets.items() if tp in self.assignment()}
+        return bool(mine) and bool(await super()._commit(mine))
+
 
 class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
     """Delivers chunks; see the module's text."""

@@ -65,6 +65,15 @@ async def test_the_first_reason_counts(worker: Worker, tmp_path: Path) -> None:
     assert len(logs) == 1
 
 
+async def test_what_breaks_while_it_stops_is_no_crash(worker: Worker, tmp_path: Path) -> None:
+    app, _ = bound(worker, tmp_path)
+    worker.stop()
+    with capture_logs() as logs:
+        app.on_crash(Fenced("closed"))
+        await asyncio.sleep(0.01)
+    assert (worker._crash, logs) == (None, [])
+
+
 async def test_what_is_no_exception_is_wrapped(worker: Worker) -> None:
     assert isinstance(worker._reason(asyncio.CancelledError()), RuntimeError)
     lost = StateLost("gone")

@@ -6,10 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 
 from moodstream.schemas.changelog import Position
 from moodstream.schemas.errors import SourceGap
-from moodstream.streams.transport import ChunkMessage
+from moodstream.streams.transport import ChunkMessage, ChunkThread
 from support.consuming import Reading, reading, tp_of
 from support.waiting import eventually
 
@@ -332,6 +334,23 @@ async def test_what_is_done_is_committed_before_a_revocation(tmp_path: Path) -> 
         reader.ack(1)  # the chunk in hand is done while the rebalance waits for it
         await reader.consumer.wait_empty()
         assert reader.thread.commits == [{0: 10}, {0: 20}]
+
+
+@pytest.mark.parametrize(("assigned", "committed"), [({0, 1}, {0: 10, 1: 20}), ({1}, {1: 20}), (set(), None)])
+async def test_only_what_is_still_assigned_is_committed(
+    monkeypatch: pytest.MonkeyPatch, assigned: set[int], committed: dict[int, int] | None
+) -> None:
+    asked: list[dict[int, int]] = []
+
+    async def commit(thread: object, offsets: dict[TP, int]) -> bool:
+        asked.append({tp.partition: offset for tp, offset in offsets.items()})
+        return True
+
+    monkeypatch.setattr(driver.AIOKafkaConsumerThread, "_commit", commit)
+    thread = ChunkThread.__new__(ChunkThread)
+    thread.assignment = lambda: set(map(tp_of, assigned))
+    done = await thread._commit({tp_of(0): 10, tp_of(1): 20})
+    assert (done, asked) == (committed is not None, [] if committed is None else [committed])
 
 
 # -- patience
