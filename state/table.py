@@ -1,7 +1,7 @@
 """The Redis store of the Faust table `state`.
 
 Faust hands it the partitions; each becomes an `Ownership`. Writes go through the ownership, a chunk at a time, and not
-through the table's mapping, which only reads: a row set on its own could not be fenced together with its neighbours.
+through the table's mapping: a row set on its own could not be fenced together with its neighbours.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import structlog
-from faust import current_event
 from faust.stores import STORES
 from faust.stores.base import SerializedStore
 from faust.types import TP
-from redis import Redis as SyncRedis
 
 from moodstream.schemas.changelog import ChangelogLog, Position
 from moodstream.schemas.errors import Fenced
@@ -30,6 +28,8 @@ log = structlog.get_logger(__name__)
 
 _SIDE_BY_SIDE: Final = 4
 """Partitions that restore at the same time."""
+_WRITE: Final = "rows are written a chunk at a time, through Ownership.flush"
+_READ: Final = "rows are read through Ownership.load by their owner, through moodstream.state.reader by everybody else"
 
 
 def register() -> None:
@@ -55,7 +55,6 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         self._on_wait = on_wait
         self._owned: dict[int, Ownership] = {}
         self._redis = connect(settings)
-        self._sync: SyncRedis | None = None
 
     # -- ownership
 
@@ -134,43 +133,34 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         """Refuse, as `backup_partition`."""
         raise NotImplementedError("restore Redis itself; the changelog restores what it lost")
 
-    # -- the table as a mapping, for reading
-
-    def _place(self, key: bytes) -> tuple[bytes, bytes]:
-        return Layout(self._settings.prefix, current_event().message.partition).place(key)
-
-    def _client(self) -> SyncRedis:
-        if self._sync is None:
-            self._sync = SyncRedis.from_url(self._settings.url, socket_timeout=self._settings.answer_seconds)
-        return self._sync
+    # -- the table as a mapping: refused. A blocking read would stop the loop, a single write could not be fenced.
 
     def _get(self, key: bytes) -> bytes | None:
-        found = self._client().hget(*self._place(key))
-        return found if found is None else bytes(found)  # type: ignore[arg-type]
+        raise NotImplementedError(_READ)
 
     def _contains(self, key: bytes) -> bool:
-        return self._get(key) is not None
+        raise NotImplementedError(_READ)
 
     def _set(self, key: bytes, value: bytes | None) -> None:
-        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+        raise NotImplementedError(_WRITE)
 
     def _del(self, key: bytes) -> None:
-        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+        raise NotImplementedError(_WRITE)
 
     def _clear(self) -> None:
-        raise NotImplementedError("rows are written a chunk at a time, through Ownership.flush")
+        raise NotImplementedError(_WRITE)
 
     def _iteritems(self) -> Iterator[tuple[bytes, bytes]]:
-        raise NotImplementedError("iterate with moodstream.state.reader")
+        raise NotImplementedError(_READ)
 
     def _iterkeys(self) -> Iterator[bytes]:
-        return (key for key, _ in self._iteritems())
+        raise NotImplementedError(_READ)
 
     def _itervalues(self) -> Iterator[bytes]:
-        return (value for _, value in self._iteritems())
+        raise NotImplementedError(_READ)
 
     def _size(self) -> int:
-        return sum(1 for _ in self._iteritems())
+        raise NotImplementedError(_READ)
 
     def reset_state(self) -> None:
         """Keep everything: the state is the point."""
