@@ -172,7 +172,7 @@ class Worker:
                 self._waits.lapse()
                 phases = {partition: phase.value for partition, phase in store.phases().items()}
                 with suppress(StoreUnavailable):
-                    await report(redis, self.state, self.name, str(self._waits) or None, phases)
+                    await report(redis, self.state, self.name, str(self._waits) or None, phases, store.progress())
             except Exception:
                 log.exception("report failed")
             await asyncio.sleep(_REPORT_SECONDS)

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 OWNER_KEY = b"\0owner"
 POSITION_KEY = b"\0position"
 INCARNATION_PREFIX = b"\0incarnation/"
+_CONTROL = b"\0"
 TOKEN_HEADER = "t"  # noqa: S105 - the name of a header
 
 SPILL_ROWS = 100_000
@@ -95,21 +96,30 @@ class Replay:
         """Take the next records; give what they complete."""
         done: list[Commit] = []
         for record in records:
-            if record.key == OWNER_KEY:
-                self.writer = claim_mark(record.offset, record.token)
-            elif record.key.startswith(INCARNATION_PREFIX):
+            _, key, value, mark = record
+            if key.startswith(_CONTROL) or (mark != self.writer and not self._counts(mark)):
+                done += self._control(record)
                 continue
-            elif not self._counts(record.token):
-                self._stale(record)
-            elif record.key == POSITION_KEY:
-                done.append(self._close(record))
-            else:
-                self.foreign.pop(record.key, None)
-                self._pending.pop(record.key, None)  # the order of the dict is that of the last write
-                self._pending[record.key] = record.value
-                if len(self._pending) >= 2 * SPILL_ROWS:
-                    done.append(self._spill())
+            if self.foreign:
+                self.foreign.pop(key, None)
+            pending = self._pending
+            pending.pop(key, None)  # the order of the dict is that of the last write
+            pending[key] = value
+            if len(pending) >= 2 * SPILL_ROWS:
+                done.append(self._spill())
         return done
+
+    def _control(self, record: LogRecord) -> list[Commit]:
+        """Take a record that is no row of the owner's."""
+        if record.key == OWNER_KEY:
+            self.writer = claim_mark(record.offset, record.token)
+        elif record.key.startswith(INCARNATION_PREFIX):
+            pass
+        elif not self._counts(record.token):
+            self._stale(record)
+        elif record.key == POSITION_KEY:
+            return [self._close(record)]
+        return []
 
     @property
     def loose(self) -> set[bytes]:
@@ -181,6 +191,20 @@ def decode_position(value: bytes | None) -> Position:
 def encode_position(position: Position) -> bytes:
     """Give the value of a position record."""
     return json.dumps(asdict(position)).encode()
+
+
+def merged(commits: Sequence[Commit]) -> Commit | None:
+    """Several commits in a row as one, which leaves the same state; None for none.
+
+    A log of small chunks has a commit every few rows: to write each by itself would take a round trip each.
+    """
+    if len(commits) < 2:
+        return commits[0] if commits else None
+    rows: dict[bytes, bytes | None] = {}
+    for commit in commits:
+        rows |= commit.rows
+    last = next((one for one in reversed(commits) if one.position is not None), commits[-1])
+    return last._replace(rows=rows)
 
 
 def apply_commits(commits: Iterable[Commit], rows: dict[bytes, bytes]) -> None:

@@ -28,10 +28,12 @@ from moodstream.schemas.changelog import (
     Span,
     claim_mark,
     encode_position,
+    merged,
 )
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import PartitionState, Wanted
+from moodstream.state.progress import Progress
 from moodstream.state.rows import AGENT, from_before, split_row_key
 
 log = structlog.get_logger(__name__)
@@ -71,6 +73,8 @@ class Ownership:
         self.phase = Phase.ASSIGNED
         self.position = Position()
         """What Redis holds: confirmed."""
+        self.progress: Progress | None = None
+        """How far the restore is, once it has begun."""
         self._changelog = changelog
         self._state = state
         self._worker = worker
@@ -122,12 +126,16 @@ class Ownership:
         A position always: that of a stale writer may be the last one in the log, and compaction keeps the last.
         """
         start = _offset(self._at)
-        replay, restored = Replay(writer), 0
+        replay = Replay(writer)
+        progress = self.progress = Progress(start, fence + 1)
         async for records in self._read(start, fence + 1):
-            for commit in replay.feed(records):
+            commit = merged(replay.feed(records))
+            if commit is not None:
                 await self._apply_commit(commit, replay)
-            restored += len(records)
-            log.info("restoring", partition=self.partition, records=restored, at=records[-1].offset, until=fence)
+            progress.moved(records[-1].offset + 1, len(records))
+            if progress.is_time():
+                log.info("restoring", partition=self.partition, **progress.facts())
+        log.info("restored", partition=self.partition, **progress.facts())
         if replay.loose:
             log.warning("rewriting loose rows", partition=self.partition, rows=len(replay.loose))
             if not start and not replay.closed:

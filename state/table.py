@@ -94,6 +94,14 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         """Where each assigned partition stands."""
         return {partition: one.phase for partition, one in self._owned.items()}
 
+    def progress(self) -> dict[int, dict[str, float]]:
+        """How far the partitions are that restore just now: `Progress.facts`."""
+        return {
+            partition: one.progress.facts()
+            for partition, one in self._owned.items()
+            if one.phase is Phase.RESTORING and one.progress is not None
+        }
+
     def position(self, partition: int) -> Position:
         """Where the state of a partition stands."""
         return self.owned(partition).position

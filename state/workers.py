@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moodstream.state.connection import call, reported
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 STALE_SECONDS: Final = 10.0
 """A worker that has said nothing for so long counts as gone."""
 _FORGET_SECONDS: Final = 3_600.0
+_NONE: Final[Mapping[int, Mapping[str, float]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class WorkerReport:
     """Unix time of the report, seconds."""
     waiting: str | None
     phases: Mapping[str, str]
+    progress: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of partitions that restore: rows, rows_per_s, percent, seconds_left."""
 
     @property
     def fresh(self) -> bool:
@@ -42,10 +45,15 @@ def workers_key(prefix: str) -> bytes:
 
 
 async def report(
-    redis: Redis, settings: StateSettings, name: str, waiting: str | None, phases: Mapping[int, str]
+    redis: Redis,
+    settings: StateSettings,
+    name: str,
+    waiting: str | None,
+    phases: Mapping[int, str],
+    progress: Mapping[int, Mapping[str, float]] = _NONE,
 ) -> None:
     """Say how this worker is. Raises `StoreUnavailable`."""
-    text = json.dumps({"at": time.time(), "waiting": waiting, "phases": {str(k): v for k, v in phases.items()}})
+    text = json.dumps({"at": time.time(), "waiting": waiting, "phases": phases, "progress": progress})
     async with reported(settings.address):
         await call(redis, "HSET", workers_key(settings.prefix), name, text)
 
@@ -66,4 +74,4 @@ async def read_reports(redis: Redis, settings: StateSettings) -> list[WorkerRepo
 
 def _parse(name: bytes, text: bytes) -> WorkerReport:
     said = json.loads(text)
-    return WorkerReport(name.decode(), said["at"], said["waiting"], said["phases"])
+    return WorkerReport(name.decode(), said["at"], said["waiting"], said["phases"], said.get("progress", {}))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import ConsumerRecord, TopicPartition
@@ -22,11 +22,21 @@ from moodstream.streams.sending import send_batches
 if TYPE_CHECKING:
     from moodstream.streams.settings import StreamSettings
 
-_FETCH_BYTES = 4 << 20
 _FETCH_WAIT_MS = 50
-_READ_RECORDS = 10_000
 _IDLE_SECONDS = 30.0
 """A read that gets nothing for this long gives up: the log does not reach as far as it should."""
+
+
+class Page(NamedTuple):
+    """How much is read at a time: bytes of one fetch, and records given together."""
+
+    fetch_bytes: int
+    records: int
+
+
+_LARGE = Page(4 << 20, 10_000)
+_FIRST = Page(1, 1)
+"""One record: the broker gives a whole batch whatever is asked for, but no more than that."""
 
 
 class KafkaChangelog:
@@ -47,14 +57,14 @@ class KafkaChangelog:
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[LogRecord]]:
         """Give the records from `start` up to, not including, `end`; compacted offsets are skipped over."""
         async for records in read_records(self._settings, self.topic, partition, start, end):
-            yield [_log_record(record) for record in records]
+            yield _log_records(records)
 
     async def incarnation(self, partition: int) -> bytes | None:
         """Name of this log: its first record, which compaction keeps. None for an empty log.
 
         Raises `StateLost` where the log begins with something else: it was not made by moodstream, or lost its head.
         """
-        async for records in read_records(self._settings, self.topic, partition, 0):
+        async for records in read_records(self._settings, self.topic, partition, 0, page=_FIRST):
             key = records[0].key or b""
             if not key.startswith(INCARNATION_PREFIX):
                 raise StateLost(
@@ -64,13 +74,20 @@ class KafkaChangelog:
         return None
 
 
-def _log_record(record: ConsumerRecord) -> LogRecord:
-    token = next((value for name, value in record.headers if name == TOKEN_HEADER), b"")
-    return LogRecord(record.offset, record.key or b"", record.value, token)
+def _log_records(records: Iterable[ConsumerRecord]) -> list[LogRecord]:
+    """A restore spends its time here and in `Replay.feed`: as little per record as can be."""
+    return [LogRecord(one.offset, one.key or b"", one.value, _token(one.headers)) for one in records]
+
+
+def _token(headers: Sequence[tuple[str, bytes]]) -> bytes:
+    for name, value in headers:
+        if name == TOKEN_HEADER:
+            return value
+    return b""
 
 
 async def read_records(
-    settings: StreamSettings, topic: str, partition: int, start: int, end: int | None = None
+    settings: StreamSettings, topic: str, partition: int, start: int, end: int | None = None, page: Page = _LARGE
 ) -> AsyncIterator[list[ConsumerRecord]]:
     """Read one partition from `start` up to the position `end` (None: as far as the log reaches now).
 
@@ -81,7 +98,7 @@ async def read_records(
         bootstrap_servers=settings.servers,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        max_partition_fetch_bytes=_FETCH_BYTES,
+        max_partition_fetch_bytes=page.fetch_bytes,
         fetch_max_wait_ms=_FETCH_WAIT_MS,
     )
     await consumer.start()
@@ -91,18 +108,18 @@ async def read_records(
         position = max(start, first)
         consumer.seek(at, position)
         stop = last if end is None else end
-        async for records in _read_until(consumer, at, position, stop, known_end=last):
+        async for records in _read_until(consumer, at, position, stop, known_end=last, limit=page.records):
             yield records
     finally:
         await consumer.stop()
 
 
 async def _read_until(
-    consumer: AIOKafkaConsumer, at: TopicPartition, position: int, stop: int, known_end: int
+    consumer: AIOKafkaConsumer, at: TopicPartition, position: int, stop: int, known_end: int, limit: int
 ) -> AsyncIterator[list[ConsumerRecord]]:
     idle = 0.0
     while position < min(stop, max(known_end, consumer.highwater(at) or 0)):
-        got = await consumer.getmany(at, timeout_ms=500, max_records=_READ_RECORDS)
+        got = await consumer.getmany(at, timeout_ms=500, max_records=limit)
         records = [record for record in got.get(at, ()) if record.offset < stop]
         if records:
             idle = 0.0
@@ -135,5 +152,5 @@ async def read_changelog(settings: StreamSettings, partition: int) -> dict[bytes
     """Give the rows of a partition that a restore from nothing would give now."""
     changelog, replay, rows = KafkaChangelog(settings), Replay(), dict[bytes, bytes]()
     async for records in read_records(settings, changelog.topic, partition, 0):
-        apply_commits(replay.feed(_log_record(record) for record in records), rows)
+        apply_commits(replay.feed(_log_records(records)), rows)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from fastapi import APIRouter, Response
 
@@ -15,6 +16,8 @@ from moodstream.state.views import AHEAD, RESTORING, PartitionMeta, StateFormat
 from moodstream.state.workers import WorkerReport
 
 router = APIRouter()
+
+_PROGRESS = " {percent:.1f} %, {rows:,.0f} rows, {rows_per_s:,.0f} rows/s, {seconds_left:.0f} s left"
 
 
 @router.get("/livez")
@@ -39,9 +42,10 @@ async def _checks(reader: StateReader) -> list[Check]:
         reached = Check(name="redis", ok=True, reason=f"answers at {address}")
         checks = [reached, _format_check(found, address)]
         if found is not None and checks[-1].ok:
+            workers = await reader.workers()
             metas = [await reader.partition_meta(number) for number in range(found.partitions)]
-            checks += [_partition_check(number, meta) for number, meta in enumerate(metas)]
-            checks.append(_workers_check(await reader.workers()))
+            checks += [_partition_check(number, meta, workers) for number, meta in enumerate(metas)]
+            checks.append(_workers_check(workers))
     except StoreUnavailable as error:
         return [Check(name="redis", ok=False, reason=error.detail)]
     return checks
@@ -57,17 +61,31 @@ def _format_check(found: StateFormat | None, address: str) -> Check:
     return Check(name="state", ok=True, reason=f"format {found.format}, {found.partitions} partitions")
 
 
-def _partition_check(number: int, meta: PartitionMeta | None) -> Check:
+def _partition_check(number: int, meta: PartitionMeta | None, workers: list[WorkerReport]) -> Check:
     name = f"partition {number}"
+    doing = [text for one in workers if one.fresh for text in _doing(number, one)]
     if meta is None:
-        return Check(name=name, ok=False, reason="no worker has taken it over yet")
+        return Check(name=name, ok=False, reason="; ".join(["no worker has taken it over yet", *doing]))
     if meta.state == RESTORING:
         reason = f"being restored from the changelog, now at {meta.changelog}"
-        return Check(name=name, ok=False, reason=reason, lag=meta.lag)
+        return Check(name=name, ok=False, reason="; ".join([reason, *doing]), lag=meta.lag)
     if meta.state == AHEAD:
         reason = "Redis is ahead of the changelog, which has lost records: see docs/architecture.md"
         return Check(name=name, ok=False, reason=reason)
-    return Check(name=name, ok=True, reason=f"applied up to offset {meta.source}", lag=meta.lag)
+    reason = f"applied up to offset {meta.source}"
+    return Check(name=name, ok=True, reason="; ".join([reason, *doing]), lag=meta.lag)
+
+
+def _doing(number: int, worker: WorkerReport) -> Iterator[str]:
+    """What a worker says of a partition that it has and cannot fold yet."""
+    phase = worker.phases.get(str(number), "")
+    if phase in ("", "ready", "closed"):
+        return
+    text = f"{worker.name}: {phase}"
+    facts = worker.progress.get(str(number))
+    if facts:
+        text += _PROGRESS.format(**facts)
+    yield text
 
 
 def _workers_check(reports: list[WorkerReport]) -> Check:

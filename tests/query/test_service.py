@@ -165,6 +165,23 @@ async def test_workers_that_wait_or_are_gone_are_told(
     assert checks["workers"]["reason"].startswith(reason)
 
 
+async def test_a_worker_that_restores_says_how_far_it_is(stored: Stored, client: httpx.AsyncClient) -> None:
+    stored.meta(1, state="restoring")
+    facts = {"rows": 1_234_567, "rows_per_s": 61_000, "percent": 43.21, "seconds_left": 26.6}
+    report = {"at": time.time(), "waiting": None, "phases": {"0": "ready", "1": "restoring", "2": "claiming"}}
+    for name, age in (("w", 0), ("gone", 60)):
+        said = {**report, "at": time.time() - age, "progress": {"1": facts}}
+        stored.redis.hset(workers_key(stored.prefix), name, json.dumps(said))
+    status, checks = await _ready(client)
+    assert status == 503
+    assert checks["partition 1"]["reason"].endswith(
+        "now at 7; w: restoring 43.2 %, 1,234,567 rows, 61,000 rows/s, 27 s left"
+    )
+    assert checks["partition 2"]["reason"].endswith("; w: claiming"), "its rows are whole: it is ready all the same"
+    assert checks["partition 2"]["ok"]
+    assert "w:" not in checks["partition 0"]["reason"]
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_needs_no_leave(host: str) -> None:
     assert is_loopback(host)

@@ -14,6 +14,7 @@ from moodstream.schemas.changelog import (
     INCARNATION_PREFIX,
     OWNER_KEY,
     POSITION_KEY,
+    Commit,
     LogRecord,
     Position,
     Replay,
@@ -21,6 +22,7 @@ from moodstream.schemas.changelog import (
     claim_mark,
     decode_position,
     encode_position,
+    merged,
 )
 from support.fakes import Log, compacted
 from support.stepping import Changes, Rows, apply_changes
@@ -192,6 +194,29 @@ def _compact(writers: Writers, data: st.DataObject) -> list[LogRecord]:
     first, clean = sorted((data.draw(ends, "cleaned to"), data.draw(ends, "then to")))
     upto = data.draw(st.integers(0, clean), "rewritten up to")
     return compacted(compacted(writers.log.records, first, first), upto, clean)
+
+
+@given(histories(), st.integers(1, 9), st.integers(1, 4))
+def test_commits_merged_leave_the_same_state(writers: Writers, step: int, together: int) -> None:
+    replay, commits, rows, position = Replay(), list[Commit](), Rows(), Position()
+    for start in range(0, len(writers.log.records), step):
+        commits += replay.feed(writers.log.records[start : start + step])
+    assert merged([]) is None
+    for start in range(0, len(commits), together):
+        some = commits[start : start + together]
+        commit = merged(some)
+        assert commit is not None
+        apply_commits([commit], rows)
+        position = commit.position or position
+        assert (commit.end, commit.writer) == (some[-1].end, some[-1].writer)
+    assert (rows, position) == (writers.rows, writers.position)
+
+
+def test_rows_given_early_do_not_take_the_position_from_a_merged_commit() -> None:
+    first = Commit({b"k": b"1", b"l": b"1"}, Position(source=1), 5, b"1:a")
+    early = Commit({b"k": b"2"}, None, -1, b"1:a")
+    assert merged([first, early]) == Commit({b"k": b"2", b"l": b"1"}, Position(source=1), 5, b"1:a")
+    assert merged([early, early]) == early
 
 
 # -- one thing at a time
