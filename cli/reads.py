@@ -11,6 +11,7 @@ from moodstream.cli.options import Json
 from moodstream.cli.output import write_json
 from moodstream.cli.service import Answer, Service
 from moodstream.cli.settings import load
+from moodstream.schemas.errors import InvalidUsage
 
 Tenant = Annotated[str, typer.Option("--tenant", "-t", help="Whose agents.")]
 Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Id of the agent.")]
@@ -45,16 +46,25 @@ def agents(
 def mood(
     agent: Agent,
     tenant: Tenant,
+    explained: Annotated[
+        str | None, typer.Argument(metavar="[AGENT]", help="After `explain`: whose mood.", show_default=False)
+    ] = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="At which time, with an offset or Z; default now.")
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell which shifts make up the mood.")] = False,
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Show an agent's mood at a time."""
+    """Show an agent's mood at a time; `mood explain AGENT`, or `--explain`: what made it so."""
     from moodstream.cli import tables
 
-    _show(_service(url, tenant).get("agents", agent, "mood", at=at), json, tables.mood)
+    if explained is not None:
+        if agent != "explain":
+            raise InvalidUsage(f"one agent at a time: {agent!r} and {explained!r}")
+        agent, explain = explained, True
+    found = _service(url, tenant).get("agents", agent, "mood", at=at, explain="true" if explain else None)
+    _show(found, json, tables.explained if explain else tables.mood)
 
 
 def trends(

@@ -45,6 +45,39 @@ def mood(answer: Answer) -> None:
     _print(table, [*lines, _applied(answer["applied"])])
 
 
+def explained(answer: Answer) -> None:
+    """A row per shift with what is left of it, then the other terms; the columns of numbers add up to the mood."""
+    why = answer["explanation"]
+    title = f"{answer['agent_id']} at {_time(answer['at'])}: {answer['octant']}, and why"
+    table = _table("time=", "P>", "A>", "D>", "what", title=title)
+    for each in why["parts"]:
+        table.add_row(_time(each["occurred_at"]), *map(_number, each["left"].values()), _moved_by(each))
+    table.add_section()
+    terms = {
+        "cut": "cut off by clamps",
+        "earlier": f"earlier shifts ({why['unlisted']} known)",
+        "baseline": "baseline",
+    }
+    for name, what in terms.items():
+        table.add_row("", *map(_number, why[name].values()), what)
+    table.add_section()
+    table.add_row("", *map(_number, answer["mood"].values()), Text("mood", "bold"))
+    notes = ["approximate: a signal came late near this time"] if answer["approximate"] else []
+    _print(table, [*notes, _applied(answer["applied"])])
+
+
+def _moved_by(part: Answer) -> Text:
+    by_profile = part["kind"] == "profile"
+    what = "change of the profile" if by_profile else part["cause"]
+    notes = [
+        part["event_id"],
+        None if by_profile else "asked for " + " ".join(f"{value:+.2f}" for value in part["delta"].values()),
+        "cut off " + " ".join(map(_number, part["cut"].values())) if any(part["cut"].values()) else None,
+        "late: approximate" if part["late"] else None,
+    ]
+    return _lines("(no longer kept)" if what is None else _cut(what), *[note for note in notes if note])
+
+
 def trends(answer: Answer) -> None:
     """A row per signal; the column of steps is there when one was found."""
     other = "" if answer["other_agent_id"] is None else f" with {answer['other_agent_id']}"

@@ -79,6 +79,43 @@ class LateSignals(Answer):
     until: datetime
 
 
+class MoodPart(Answer):
+    """A shift of the mood, and what of it is still there."""
+
+    kind: Literal["shift", "profile"]
+    """profile: a change of the profile whose new bounds cut something off."""
+    event_id: str | None
+    """Null: a change of the profile, or an event that is no longer kept."""
+    type: str | None
+    cause: str | None
+    """Its text, cut to 512 bytes."""
+    occurred_at: datetime
+    delta: Axes
+    """What it asked for."""
+    left: Axes
+    """What is left of that now."""
+    cut: Axes
+    """What a clamp took away from it then, as far as that still counts now; of the opposite sign."""
+    late: bool
+    """It came late: what is left of it is approximate."""
+
+
+class MoodExplanation(Answer):
+    """The terms of a mood, per axis: mood = baseline + shifts + cut + earlier."""
+
+    baseline: Axes
+    shifts: Axes
+    """What is left of all parts."""
+    cut: Axes
+    """What clamps took away from them."""
+    earlier: Axes
+    """All that is not listed: older shifts of which little is left, or that are too far back to be read."""
+    unlisted: int
+    """Older shifts that were read and are not listed."""
+    parts: list[MoodPart]
+    """Newest first: the newest 50, and older ones of which more than 0.001 counts on an axis; 500 at most."""
+
+
 class MoodAnswer(Answer):
     """An agent's mood at one time."""
 
@@ -100,6 +137,8 @@ class MoodAnswer(Answer):
     moved_at: datetime | None
     """Time of the newest shift not after `at`."""
     late: LateSignals | None
+    explanation: MoodExplanation | None
+    """Null unless asked for."""
     applied: Applied
 
 

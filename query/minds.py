@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import NamedTuple
 
-from moodstream.affect.dynamics import Dynamics, limit
+from moodstream.affect.dynamics import Dynamics
+from moodstream.affect.explain import came_late
 from moodstream.affect.mood import MoodRow, Reading, Revision, Shift, mood_at, mood_from_points
 from moodstream.schemas.errors import NotFound
 from moodstream.schemas.profile import DEFAULT_PROFILE
@@ -18,7 +19,8 @@ from moodstream.state.views import AgentView, BucketRows
 SUFFIXES = (MOOD, PROFILE)
 """The rows that a mood is made of."""
 
-_INITIAL = Dynamics.of(DEFAULT_PROFILE)
+INITIAL = Dynamics.of(DEFAULT_PROFILE)
+"""Holds before the first profile change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Mind:
 
     def dynamics_at(self, t: int) -> Dynamics:
         """The profile values that held at `t` (ms)."""
-        return next((each.dynamics for each in reversed(self.revisions) if each.t <= t), _INITIAL)
+        return next((each.dynamics for each in reversed(self.revisions) if each.t <= t), INITIAL)
 
 
 class Mood(NamedTuple):
@@ -61,11 +63,11 @@ async def mood_then(reader: StateReader, view: AgentView, mind: Mind, t: int) ->
     if reading.before_base:
         point = await _point_before(reader, view, t)
         points = [] if point is None else [point]
-        found = mood_from_points(points, mind.revisions, t, initial=_INITIAL, late=mind.row.late)
+        found = mood_from_points(points, mind.revisions, t, initial=INITIAL, late=mind.row.late)
         return Mood(found, mind.dynamics_at(t), None if point is None else point.id)
     moved_by = _moved_by(mind, t)
     if moved_by is None:  # at rest, where the profile was perhaps another one
-        rest = mood_from_points([], mind.revisions, t, initial=_INITIAL)
+        rest = mood_from_points([], mind.revisions, t, initial=INITIAL)
         return Mood(rest, mind.dynamics_at(t), None)
     return Mood(reading, mind.profile.dynamics, moved_by)
 
@@ -120,4 +122,4 @@ def _came_late(point: Shift, moved: tuple[float, ...] | None) -> bool:
     """A late signal's row holds its own delta and nothing of the mood before it (docs/rows.md, mood, rule 1)."""
     if not point.approximate or moved is None:
         return False
-    return point.x == limit((moved[0], moved[1], moved[2]), dynamics_of(moved[3:]))
+    return came_late(point, (moved[0], moved[1], moved[2]), dynamics_of(moved[3:]))

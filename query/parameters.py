@@ -38,10 +38,12 @@ class AgentsParameters(Parameters):
 
 
 class MoodParameters(Parameters):
-    """At which time."""
+    """At which time, and whether with its reasons."""
 
     at: QueryInstant | None = None
     """Default: now."""
+    explain: bool = False
+    """Tell which shifts make up the mood."""
 
 
 class TrendsParameters(Parameters):

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query
 from moodstream.affect.dynamics import MS_PER_HOUR, octant
 from moodstream.affect.mood_row import Late
 from moodstream.query.access import Reader
-from moodstream.query.answers import Applied, Axes, LateSignals, MoodAnswer
+from moodstream.query.answers import Applied, Axes, LateSignals, MoodAnswer, MoodExplanation
+from moodstream.query.explaining import explanation_of
 from moodstream.query.minds import SUFFIXES, Mind, Mood, cause_of, mood_then
 from moodstream.query.parameters import MoodParameters, or_now
 from moodstream.query.paths import AgentId, Tenant
@@ -24,14 +25,17 @@ router = APIRouter()
 async def mood(tenant: Tenant, agent: AgentId, reader: Reader, asked: Annotated[MoodParameters, Query()]) -> MoodAnswer:
     """Tell an agent's mood at a time, default now. Nothing is written by reading it."""
     at = or_now(asked.at)
-    view = await reader.agent(tenant, agent, SUFFIXES, buckets=asked.at is not None)
+    view = await reader.agent(tenant, agent, SUFFIXES, buckets=asked.explain or asked.at is not None)
     mind = Mind.of(view)
     found = await mood_then(reader, view, mind, to_ms(at))
     cause = await cause_of(reader, view, mind, found.moved_by)
-    return _answer(view, mind, found, at, cause)
+    why = await explanation_of(reader, view, mind, found, to_ms(at)) if asked.explain else None
+    return _answer(view, mind, found, at, cause, why)
 
 
-def _answer(view: AgentView, mind: Mind, found: Mood, at: datetime, cause: tuple[str, int] | None) -> MoodAnswer:
+def _answer(
+    view: AgentView, mind: Mind, found: Mood, at: datetime, cause: tuple[str, int] | None, why: MoodExplanation | None
+) -> MoodAnswer:
     dynamics, reading = found.dynamics, found.reading
     return MoodAnswer(
         tenant_id=view.tenant,
@@ -47,6 +51,7 @@ def _answer(view: AgentView, mind: Mind, found: Mood, at: datetime, cause: tuple
         cause=None if cause is None else cause[0],
         moved_at=None if cause is None else from_ms(cause[1]),
         late=_late(mind.row.late),
+        explanation=why,
         applied=Applied.of(view),
     )
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from moodstream.cli.main import app
 from moodstream.cli.service import Service
 from moodstream.query.settings import QuerySettings
-from moodstream.schemas.errors import InvalidQuery, MoodstreamError, NotFound, ServiceUnavailable
+from moodstream.schemas.errors import InvalidQuery, InvalidUsage, MoodstreamError, NotFound, ServiceUnavailable
 from moodstream.schemas.instants import from_ms, iso
 from support.lives import HOUR_MS, Life
 from support.servers import Server, free_ports
@@ -89,6 +89,16 @@ def test_each_command_answers_as_table_and_as_json(run: Run) -> None:
     assert "the deadline [red] slipped" in shown
     assert "applied up to offset 1000000" in shown
 
+    why = run.json("mood", "explain", AGENT, "--at", LATER)
+    assert [part["event_id"] for part in why["explanation"]["parts"]] == ["e1"]
+    assert run.json("mood", AGENT, "--at", LATER, "--explain") == why
+    shown = run.text("mood", "explain", AGENT, "--at", LATER)
+    assert re.search(r"\+0\.184 +\+0\.000 +\+0\.000 +the deadline \[red\] slipped", shown)
+    assert all(
+        term in shown
+        for term in ("e1", "asked for +0.50 +0.00 +0.00", "cut off by clamps", "earlier shifts (0 known)", "baseline")
+    )
+
     trends = run.json("trends", AGENT, "--with", "bob", "--signal", "response_time_ms", "--as-of", LATER)
     assert trends["signals"]["response_time_ms"]["observations"] == 5
     assert "improving" in run.text("trends", AGENT, "--as-of", iso(from_ms(T0 + 12 * HOUR_MS)))
@@ -116,15 +126,23 @@ def test_a_narrow_screen_cuts_no_number_and_no_id(run: Run, monkeypatch: pytest.
         run.text("trends", AGENT, "--as-of", later),
         run.text("memories", AGENT),
         run.text("recall", AGENT, "deadline", "--also", AGENT, "--as-of", later),
+        run.text("mood", "explain", AGENT, "--at", later),
     ]
     assert all("…" not in text for text in shown)
     assert re.search(r"response_time_ms +improving +12 ", shown[0])
     assert "2023-11-15" in shown[0]
-    assert all("mood:e1" in text for text in shown[1:])
+    assert all("mood:e1" in text for text in shown[1:3])
+    assert re.search(r"14 22:13:20Z +\+0\.025 +\+0\.000 +\+0\.000 +the deadline", shown[3])
 
 
 def test_before_its_first_event_nothing_has_moved_an_agent(run: Run) -> None:
     assert "nothing had moved it then" in run.text("mood", AGENT, "--at", "2000-01-01T00:00:00Z")
+
+
+def test_a_mood_is_explained_for_one_agent_at_a_time(run: Run) -> None:
+    assert isinstance(run.fails("mood", AGENT, "b"), InvalidUsage)
+    # An agent may have the name of the word.
+    assert isinstance(run.fails("mood", "explain"), NotFound)
 
 
 def test_problems_of_the_service_are_raised_as_they_were(run: Run) -> None:

@@ -1,0 +1,86 @@
+"""Why a mood is what it is: the shifts behind it are read with their causes, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
+from typing import Final
+
+from moodstream.affect.explain import Explanation, Moved, Part, explain, reach_ms
+from moodstream.affect.mood_row import Shift, cut_cause
+from moodstream.query.answers import Axes, MoodExplanation, MoodPart
+from moodstream.query.minds import INITIAL, Mind, Mood
+from moodstream.schemas.instants import from_ms
+from moodstream.state.profile_row import dynamics_of
+from moodstream.state.reader import StateReader
+from moodstream.state.rows import MemoryContent
+from moodstream.state.views import AgentView, BucketRows, StoredMemory
+
+SHIFTS_READ: Final = 20_000
+"""Once so many shifts have been read, no further bucket is: they count as `earlier`."""
+
+_US_PER_MS = 1000
+
+Told = dict[bytes, MemoryContent]
+"""What the events behind shifts say, by H(event_id)."""
+
+
+async def explanation_of(reader: StateReader, view: AgentView, mind: Mind, found: Mood, t: int) -> MoodExplanation:
+    """Take the mood at `t` (ms) apart. The view must have been read with its buckets."""
+    told, past = await _shifts(reader, view, mind, t)
+    terms = explain(mind.row, past, mind.revisions, t, found.reading, initial=INITIAL, dynamics=found.dynamics)
+    return _answer(terms, told)
+
+
+async def _shifts(reader: StateReader, view: AgentView, mind: Mind, t: int) -> tuple[Told, list[Moved]]:
+    """Read the shifts that may count, newest bucket first."""
+    told: Told = {}
+    past: list[Moved] = []
+    kept = {each[1] for each in mind.row.kept}
+    since = min(t, mind.row.newest_t) - round(reach_ms(mind.revisions, INITIAL, mind.profile.dynamics))
+    async for rows in reader.memories(view, max(since, 0) * _US_PER_MS, (t + 1) * _US_PER_MS):
+        for stored in rows.memories:
+            if stored.shift is not None and stored.content.occurred_us // _US_PER_MS <= t:
+                told[stored.ident] = stored.content
+                if stored.ident not in kept:
+                    past.append(_moved(stored, stored.shift, rows))
+        if len(told) >= SHIFTS_READ:
+            await reader.confirm(view)
+            break
+    return told, past
+
+
+def _moved(stored: StoredMemory, shift: tuple[float, ...], rows: BucketRows) -> Moved:
+    ms = stored.content.occurred_us // _US_PER_MS
+    point = None
+    if stored.ident in rows.shifts:
+        try:
+            point = Shift.unpack(stored.ident, rows.shifts[stored.ident])
+        except PackingError:
+            point = None
+    return Moved(ms, stored.ident, (shift[0], shift[1], shift[2]), dynamics_of(shift[3:]), point)
+
+
+def _answer(terms: Explanation, told: Mapping[bytes, MemoryContent]) -> MoodExplanation:
+    return MoodExplanation(
+        baseline=Axes.of(terms.baseline),
+        shifts=Axes.of(terms.shifts),
+        cut=Axes.of(terms.cut),
+        earlier=Axes.of(terms.earlier),
+        unlisted=terms.unlisted,
+        parts=[_part(part, told.get(part.id)) for part in terms.parts],
+    )
+
+
+def _part(part: Part, content: MemoryContent | None) -> MoodPart:
+    return MoodPart(
+        kind="shift" if part.id else "profile",
+        event_id=None if content is None else content.event_id,
+        type=None if content is None else content.type,
+        cause=None if content is None else cut_cause(content.text),
+        occurred_at=from_ms(part.t),
+        delta=Axes.of(part.delta),
+        left=Axes.of(part.left),
+        cut=Axes.of(part.cut),
+        late=part.late,
+    )
