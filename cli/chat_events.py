@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from moodstream.affect.annotate import Annotator
 from moodstream.cli.chatlog import Message
 from moodstream.schemas.errors import BadFile, InvalidEvent
 from moodstream.schemas.events import Action, Engagement, make
@@ -140,21 +141,27 @@ def _settled(talk: Talk, place: int, answers: Sequence[int]) -> Planned:
 
 
 def to_events(
-    talk: Talk, planned: Iterable[Planned], tenant: str, limits: Limits = DEFAULT_LIMITS
+    talk: Talk,
+    planned: Iterable[Planned],
+    tenant: str,
+    limits: Limits = DEFAULT_LIMITS,
+    annotate: Annotator | None = None,
 ) -> Iterator[Action | Engagement]:
-    """Make the events of a plan, one by one.
+    """Make the events of a plan, one by one. An annotator sees what people wrote, not what is reported about it.
 
     Raises `BadFile` with the line of a message that cannot become an event.
     """
     for one in planned:
         message = talk.messages[one.message]
         try:
-            yield _event(message, one, tenant, limits)
+            yield _event(message, one, tenant, limits, annotate)
         except InvalidEvent as error:
             raise BadFile(talk.lines[one.message], error.detail) from error
 
 
-def _event(message: Message, one: Planned, tenant: str, limits: Limits) -> Action | Engagement:
+def _event(
+    message: Message, one: Planned, tenant: str, limits: Limits, annotate: Annotator | None
+) -> Action | Engagement:
     common = {
         "tenant_id": tenant,
         "agent_id": message.author,
@@ -163,7 +170,8 @@ def _event(message: Message, one: Planned, tenant: str, limits: Limits) -> Actio
         "turn_id": message.id,
     }
     if one.kind == "action":
-        return make(Action, limits, **common, description=as_description(message.text, limits.description_bytes))
+        text = as_description(message.text, limits.description_bytes)
+        return make(Action, limits, **common, description=text, pad=annotate and annotate(message.text))
     return make(Engagement, limits, **common, **one.known)
 
 

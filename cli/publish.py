@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from moodstream.cli.lines import lines_of
-from moodstream.cli.options import Bootstrap, Json
+from moodstream.cli.options import Annotate, Bootstrap, Json
 from moodstream.cli.output import messages, screen, write_json
 from moodstream.cli.settings import load
 from moodstream.schemas.errors import BadFile, MoodstreamError
 
 if TYPE_CHECKING:
+    from moodstream.affect.annotate import Annotator
     from moodstream.schemas.events import InputEvent
     from moodstream.schemas.limits import Limits
     from moodstream.streams.report import Failure
@@ -68,6 +69,7 @@ def publish(
     part: Annotated[
         bool, typer.Option("--part/--all", help="Publish the good lines, or nothing unless all are.")
     ] = False,
+    annotate: Annotate = False,
     bootstrap: Bootstrap = None,
     json: Json = False,
 ) -> None:
@@ -81,25 +83,33 @@ def publish(
     path = None if file is None or str(file) == "-" else file
     if path and not path.is_file():
         raise typer.BadParameter(f"there is no file {path}", param_hint="FILE")
-    result = asyncio.run((_publish_part if part else _publish_all)(settings, path))
+    annotator = sentiment() if annotate else None
+    result = asyncio.run((_publish_part if part else _publish_all)(settings, path, annotator))
     _report(result, json)
     if result.failed:
         raise typer.Exit(1)
 
 
-async def _publish_all(settings: StreamSettings, path: Path | None) -> Result:
+def sentiment() -> Annotator:
+    """Make the annotator of `--annotate`; `MissingExtra` where its package is not installed."""
+    from moodstream.affect.annotate import Sentiment
+
+    return Sentiment()
+
+
+async def _publish_all(settings: StreamSettings, path: Path | None, annotate: Annotator | None) -> Result:
     """Read and check everything, then send."""
     result = Result()
-    read = [found async for found in _events(path, settings.limits, result.add)]
+    read = [found async for found in _events(path, settings.limits, annotate, result.add)]
     if result.faults:
         raise _nothing_sent(result)
     return await _send(settings, _replayed(read), result)
 
 
-async def _publish_part(settings: StreamSettings, path: Path | None) -> Result:
+async def _publish_part(settings: StreamSettings, path: Path | None, annotate: Annotator | None) -> Result:
     """Send each line as it comes."""
     result = Result()
-    return await _send(settings, _events(path, settings.limits, result.add), result)
+    return await _send(settings, _events(path, settings.limits, annotate, result.add), result)
 
 
 async def _replayed(read: list[tuple[int, InputEvent]]) -> AsyncIterator[tuple[int, InputEvent]]:
@@ -108,9 +118,10 @@ async def _replayed(read: list[tuple[int, InputEvent]]) -> AsyncIterator[tuple[i
 
 
 async def _events(
-    path: Path | None, limits: Limits, bad: Callable[[int, MoodstreamError], None]
+    path: Path | None, limits: Limits, annotate: Annotator | None, bad: Callable[[int, MoodstreamError], None]
 ) -> AsyncIterator[tuple[int, InputEvent]]:
     """Give the events of the good lines with their line numbers; the others go to `bad`."""
+    from moodstream.affect.annotate import annotated
     from moodstream.schemas.codec import parse
     from moodstream.streams.outgoing import check
 
@@ -119,6 +130,7 @@ async def _events(
             continue
         try:
             event = parse(line, limits=limits)
+            event = event if annotate is None else annotated(event, annotate)
             check(event, 1, limits)
         except MoodstreamError as error:
             bad(number, error)

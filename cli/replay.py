@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moodstream.cli.options import Bootstrap, Json
+from moodstream.cli.options import Annotate, Bootstrap, Json
 from moodstream.cli.output import messages, screen, write_json
 from moodstream.cli.settings import load
 from moodstream.schemas.identity import check_id
 
 if TYPE_CHECKING:
+    from moodstream.affect.annotate import Annotator
     from moodstream.cli.chat_events import Planned, Talk
     from moodstream.streams.settings import StreamSettings
 
@@ -30,31 +31,38 @@ def replay(
     file: Annotated[Path, typer.Argument(help="Chat log: JSON lines, plain or gzip.", exists=True, dir_okay=False)],
     tenant: Annotated[str, typer.Option("--tenant", help="Tenant that the authors become agents of.")] = "ubuntu",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take the first so many messages only.")] = None,
+    annotate: Annotate = False,
     bootstrap: Bootstrap = None,
     json: Json = False,
 ) -> None:
     """Turn a chat log into events, sorted by time, and publish them.
 
     The ids are made from those of the messages: a second replay changes nothing.
+
+    With --annotate a message carries its pleasure; what is reported about it does not.
     """
     from moodstream.cli.chat_events import Talk, plan
     from moodstream.cli.chatlog import read_messages
+    from moodstream.cli.publish import sentiment
 
     settings = load(streams={"bootstrap": bootstrap}).streams
     check_id(tenant, "tenant")
     talk = Talk.of(read_messages(file, limit))
     planned = plan(talk)
+    annotator = sentiment() if annotate else None
     begun = time.perf_counter()
-    sent = asyncio.run(_publish(settings, talk, planned, tenant))
+    sent = asyncio.run(_publish(settings, talk, planned, tenant, annotator))
     _report(talk, planned, tenant, sent, time.perf_counter() - begun, json)
 
 
-async def _publish(settings: StreamSettings, talk: Talk, planned: Sequence[Planned], tenant: str) -> int:
+async def _publish(
+    settings: StreamSettings, talk: Talk, planned: Sequence[Planned], tenant: str, annotate: Annotator | None
+) -> int:
     from moodstream.cli.chat_events import to_events
     from moodstream.cli.progress import bar
     from moodstream.streams.bus import Bus
 
-    events = to_events(talk, planned, tenant, settings.limits)
+    events = to_events(talk, planned, tenant, settings.limits, annotate)
     async with Bus(settings) as bus:
         with bar(messages(), "replay", len(planned)) as advance:
             return await bus.stream(events, progress=advance)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Any
 
+from moodstream.affect.annotate import Annotator
 from moodstream.schemas.errors import BrokerUnavailable, MoodstreamError
 from moodstream.schemas.limits import check_batch
 from moodstream.streams.emitter import AgentEmitter
@@ -28,14 +29,24 @@ class Bus:
     computes it. What waits for the broker's answer is bounded (`max_flight_events`, `max_flight_bytes`): beyond that,
     calls wait for room.
 
+    With `annotate` (say `moodstream.affect.annotate.Sentiment()`) an event without a `pad` gets the one that is found
+    in its description; without it nothing is added, and a given `pad` is never touched.
+
     Example::
 
         async with Bus() as bus:
             receipt = await bus.agent("acme", "support-1").outcome("success")
     """
 
-    def __init__(self, settings: StreamSettings | None = None, *, sender: Sender | None = None) -> None:
+    def __init__(
+        self,
+        settings: StreamSettings | None = None,
+        *,
+        sender: Sender | None = None,
+        annotate: Annotator | None = None,
+    ) -> None:
         self.settings = settings or StreamSettings()
+        self._annotate = annotate
         self._sender = sender or KafkaSender(self.settings)
         self._flight = Flight(self.settings.max_flight_events, self.settings.max_flight_bytes)
 
@@ -70,7 +81,7 @@ class Bus:
 
     def agent(self, tenant: str, agent: str) -> AgentEmitter:
         """Give a publisher bound to one agent, with a method for each kind of event."""
-        return AgentEmitter(self.fire, tenant, agent, self.settings.limits)
+        return AgentEmitter(self._fire, tenant, agent, self.settings.limits, self._annotate)
 
     async def fire(self, event: Fireable) -> Receipt:
         """Send one event and return when the broker has it.
@@ -78,7 +89,10 @@ class Bus:
         Raises `InvalidEvent`, `UnknownType` or `EventTooLarge` before anything is sent; `BrokerUnavailable` when the
         write is refused or not answered within `request_seconds`: firing the same event again is always safe.
         """
-        checked = self.check(event)
+        return await self._fire(event, self._annotate)
+
+    async def _fire(self, event: Fireable, annotate: Annotator | None = None) -> Receipt:
+        checked = check(event, self.partitions, self.settings.limits, annotate)
         posted = await self.post(checked.record)
         await asyncio.wait([posted], timeout=self.settings.request_seconds)
         return self._receipt(checked, posted)
@@ -92,7 +106,7 @@ class Bus:
         """
         limits = self.settings.limits
         check_batch(len(events), 0, limits)
-        good, failures = check_all(events, self.partitions, limits, mode)
+        good, failures = check_all(events, self.partitions, limits, mode, self._annotate)
         check_batch(len(good), sum(one.record.size for _, one in good), limits)
         sent = [(index, one, await self._attempt(one.record)) for index, one in good]
         if sent:
@@ -115,7 +129,7 @@ class Bus:
 
     def check(self, event: Fireable) -> Checked:
         """Check and encode one event; sends nothing."""
-        return check(event, self.partitions, self.settings.limits)
+        return check(event, self.partitions, self.settings.limits, self._annotate)
 
     async def post(self, record: Record) -> asyncio.Future[Any]:
         """Queue one record as soon as there is room for it; the future is done when the broker has answered."""

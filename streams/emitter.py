@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict, Unpack
 
+from moodstream.affect.annotate import Annotator
 from moodstream.schemas.events import (
     Action,
     AgentProfile,
@@ -88,20 +89,22 @@ class AgentEmitter:
     """Fires events of one agent. Made by `Bus.agent`.
 
     Each method checks its values before anything is sent (`InvalidEvent` names field and rule) and returns when the
-    broker has the event.
+    broker has the event. An annotator gets to see the texts of the caller, not those that are made up here.
     """
 
     def __init__(
         self,
-        fire: Callable[[InputEvent], Awaitable[Receipt]],
+        fire: Callable[[InputEvent, Annotator | None], Awaitable[Receipt]],
         tenant: str,
         agent: str,
         limits: Limits = DEFAULT_LIMITS,
+        annotate: Annotator | None = None,
     ) -> None:
         self.tenant = tenant
         self.agent = agent
         self._fire = fire
         self._limits = limits
+        self._annotate = annotate
 
     async def observation(self, subject: str, description: str | None = None, **given: Unpack[Experienced]) -> Receipt:
         """The agent noticed something about a subject."""
@@ -117,7 +120,8 @@ class AgentEmitter:
     ) -> Receipt:
         """Something the agent did has ended; `result` is judged by the vocabulary of the agent's profile."""
         text = f"outcome: {result}" if description is None else description
-        return await self._send(Outcome, {"result": result, "description": text, "capability": capability}, given)
+        own = {"result": result, "description": text, "capability": capability}
+        return await self._send(Outcome, own, given, said=description is not None)
 
     async def relationship(
         self,
@@ -130,7 +134,8 @@ class AgentEmitter:
         """A sign of how the relation to another agent goes."""
         text = f"{quality_signal} {source_event_type} with {other_agent_id}" if description is None else description
         own = {"quality_signal": quality_signal, "source_event_type": source_event_type, "description": text}
-        return await self._send(Relationship, {"other_agent_id": other_agent_id, **own}, given)
+        own["other_agent_id"] = other_agent_id
+        return await self._send(Relationship, own, given, said=description is not None)
 
     async def reflection(
         self,
@@ -151,7 +156,7 @@ class AgentEmitter:
         """How the message `turn_id` of this agent landed with another agent, as far as it has become known."""
         text = f"engagement of {other_agent_id} with {turn_id}" if description is None else description
         own = {"other_agent_id": other_agent_id, "turn_id": turn_id, "description": text}
-        return await self._send(Engagement, own, given)
+        return await self._send(Engagement, own, given, said=description is not None)
 
     async def signal(
         self,
@@ -173,8 +178,10 @@ class AgentEmitter:
         """Set the agent's profile: where the mood rests, how fast it returns, how events move it."""
         return await self._send(AgentProfile, {}, given)
 
-    async def _send(self, kind: type[InputEvent], own: Mapping[str, object], given: Mapping[str, Any]) -> Receipt:
+    async def _send(
+        self, kind: type[InputEvent], own: Mapping[str, object], given: Mapping[str, Any], *, said: bool = True
+    ) -> Receipt:
         # The only place where "now" is a time of an event: the publisher is where it happens.
         fields = {"occurred_at": datetime.now(UTC), **own, **given}
         event = make(kind, self._limits, tenant_id=self.tenant, agent_id=self.agent, **fields)
-        return await self._fire(event)
+        return await self._fire(event, self._annotate if said else None)

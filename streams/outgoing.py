@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from moodstream.affect.annotate import Annotator, annotated
 from moodstream.schemas.codec import check_future, encode, parse
 from moodstream.schemas.errors import MoodstreamError, UnknownType
 from moodstream.schemas.events import INPUT_TYPES, InputEvent
@@ -29,14 +30,16 @@ class Checked:
     record: Record
 
 
-def check(event: Fireable, partitions: int, limits: Limits) -> Checked:
-    """Check and encode one event.
+def check(event: Fireable, partitions: int, limits: Limits, annotate: Annotator | None = None) -> Checked:
+    """Check and encode one event, with the PAD that the annotator, if any, finds in its description.
 
     Raises `InvalidEvent`, `UnknownType`, `FutureEvent` or `EventTooLarge`.
     """
     known = parse(event, limits=limits) if isinstance(event, Mapping) else event
     if known.type_name not in INPUT_TYPES:
         raise UnknownType(f"{known.type_name} is made by moodstream, never sent to it")
+    if annotate is not None:
+        known = annotated(known, annotate)
     now_ms = time.time_ns() // 1_000_000
     check_future(known, now_ms, limits)
     wire = encode(known, limits=limits)
@@ -47,14 +50,14 @@ def check(event: Fireable, partitions: int, limits: Limits) -> Checked:
 
 
 def check_all(
-    events: Iterable[Fireable], partitions: int, limits: Limits, mode: Mode
+    events: Iterable[Fireable], partitions: int, limits: Limits, mode: Mode, annotate: Annotator | None = None
 ) -> tuple[list[tuple[int, Checked]], list[Failure]]:
     """Check many: with `all` the first bad one raises, with `part` it becomes a failure. Places count from 0."""
     good: list[tuple[int, Checked]] = []
     bad: list[Failure] = []
     for index, event in enumerate(events):
         try:
-            good.append((index, check(event, partitions, limits)))
+            good.append((index, check(event, partitions, limits, annotate)))
         except MoodstreamError as error:
             error.fields["index"] = index
             if mode == "all":

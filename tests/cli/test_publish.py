@@ -6,16 +6,19 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
+from moodstream.affect.annotate import Sentiment
 from moodstream.cli.lines import lines_of
 from moodstream.cli.main import main
 from moodstream.schemas.codec import decode
 from moodstream.schemas.errors import BadFile
+from moodstream.schemas.events import Pad
 from moodstream.streams import bus
 from moodstream.streams.testing import MemorySender
 
@@ -43,6 +46,10 @@ def line(number: int, **more: Any) -> str:
 
 def ids(sender: MemorySender) -> list[str]:
     return [decode(record.key, record.value).event.event_id for record in sender.records]
+
+
+def pads(sender: MemorySender) -> list[Pad | None]:
+    return [decode(record.key, record.value).event.pad for record in sender.records]
 
 
 def written(tmp_path: Path, *lines: str) -> str:
@@ -107,6 +114,30 @@ def test_faults_are_told_line_by_line(sender: MemorySender, tmp_path: Path, caps
     assert out == "1 events sent, 1 lines not sent\n"
 
 
+@pytest.mark.parametrize("how", ["--all", "--part"])
+def test_annotate_gives_a_pad_to_events_that_have_none(
+    sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    own = line(2, description="wonderful", pad={"arousal": 0.5})
+    file = written(tmp_path, line(1, description="wonderful"), own, line(3, description="a file"))
+    run(capsys, "publish", file, how)
+    assert pads(sender) == [None, Pad(arousal=0.5), None]
+    sender.records.clear()
+    run(capsys, "publish", file, how, "--annotate")
+    assert pads(sender) == [Sentiment()("wonderful"), Pad(arousal=0.5), None]
+
+
+def test_annotate_without_its_package_names_the_extra(
+    sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vader", None)
+    for command, file in (("publish", written(tmp_path, line(1))), ("replay", chat(tmp_path, 1))):
+        code, _, err = run(capsys, command, file, "--annotate", "--json")
+        problem = json.loads(err)
+        assert (code, problem["code"], problem["extra"]) == (2, "missing_extra", "annotate")
+    assert sender.records == []
+
+
 def test_standard_input_is_read(
     sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,9 +147,9 @@ def test_standard_input_is_read(
     assert ids(sender) == ["e1", "e2"]
 
 
-def chat(tmp_path: Path, count: int) -> str:
+def chat(tmp_path: Path, count: int, text: str = "y") -> str:
     path = tmp_path / "chat.jsonl"
-    whole = {"channel": "c", "sent_at": "2026-01-01T00:00:00Z", "author": "x", "reply_to": [], "text": "y"}
+    whole = {"channel": "c", "sent_at": "2026-01-01T00:00:00Z", "author": "x", "reply_to": [], "text": text}
     path.write_text("".join(json.dumps({"id": f"m{number}", **whole}) + "\n" for number in range(count)))
     return str(path)
 
@@ -147,6 +178,17 @@ def test_a_second_replay_repeats_every_byte(
     values = [record.value for record in sender.records]
     assert values[:10] == values[10:]
     assert {decode(one.key, one.value).event.tenant_id for one in sender.records} == {"ubuntu"}
+
+
+def test_replay_annotates_what_was_said_and_nothing_else(
+    sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = chat(tmp_path, 2, text="I am so happy")
+    run(capsys, "replay", file, "--annotate")
+    assert pads(sender) == [Sentiment()("I am so happy")] * 2 + [None] * 2
+    sender.records.clear()
+    run(capsys, "replay", chat(tmp_path, 2, text=" "), "--annotate")
+    assert pads(sender) == [None] * 4
 
 
 def test_replay_ends_with_the_rate(sender: MemorySender, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from moodstream.schemas.errors import (
     InvalidEvent,
     UnknownType,
 )
-from moodstream.schemas.events import MoodState, Outcome
+from moodstream.schemas.events import MoodState, Outcome, Pad
 from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.schemas.limits import Limits
 from moodstream.streams.bus import Bus
@@ -301,3 +301,21 @@ async def test_a_stream_without_answers_ends() -> None:
     async with Bus(settings, sender=MemorySender(held=True)) as bus:
         with pytest.raises(BrokerUnavailable):
             await bus.stream([event(1), event(2)])
+
+
+async def test_an_annotator_sees_events_and_mappings_on_every_way_out() -> None:
+    sender = MemorySender()
+    bus = Bus(sender=sender, annotate=lambda text: Pad(pleasure=0.5) if text == "d" else None)
+    own = event(4, description="d", pad=Pad(arousal=0.1))
+    await bus.fire(plain(1))
+    await bus.fire_all([event(2, description="d"), event(3), own])
+    await bus.stream([plain(5)])
+    found = {one.event_id: one.pad for one in (decode(record.key, record.value).event for record in sender.records)}
+    half = Pad(pleasure=0.5)
+    assert found == {"e1": half, "e2": half, "e3": None, "e4": Pad(arousal=0.1), "e5": half}
+
+
+async def test_without_an_annotator_nothing_is_added() -> None:
+    sender = MemorySender()
+    await Bus(sender=sender).fire(event(description="wonderful"))
+    assert decode(sender.records[0].key, sender.records[0].value).event.pad is None

@@ -9,7 +9,7 @@ import pytest
 
 from moodstream.schemas.codec import decode
 from moodstream.schemas.errors import InvalidEvent
-from moodstream.schemas.events import INPUT_TYPES, Deltas, InputEvent
+from moodstream.schemas.events import INPUT_TYPES, Deltas, InputEvent, Pad
 from moodstream.streams.bus import Bus
 from moodstream.streams.testing import MemorySender
 
@@ -96,3 +96,23 @@ async def test_a_bad_value_names_field_and_rule(method: str, given: dict[str, An
             await getattr(bus.agent("acme", "a"), method)(**given)
     assert (raised.value.field, raised.value.rule) == (field, rule)
     assert sender.records == []
+
+
+async def test_texts_of_the_caller_are_annotated_and_made_up_ones_are_not() -> None:
+    seen: list[str] = []
+
+    def annotate(text: str) -> Pad:
+        seen.append(text)
+        return Pad(pleasure=0.5)
+
+    sender = MemorySender()
+    agent = Bus(sender=sender, annotate=annotate).agent("t", "a")
+    for method, given, _ in CALLS.values():
+        await getattr(agent, method)(**given, occurred_at=AT)
+    assert seen == ["the queue", "answers", "be kind"]
+    for method in ("outcome", "relationship", "engagement"):
+        given = next(given for name, given, _ in CALLS.values() if name == method)
+        await getattr(agent, method)(**given, description=method, occurred_at=AT)
+    assert seen[3:] == ["outcome", "relationship", "engagement"]
+    pads = [getattr(decode(one.key, one.value).event, "pad", None) for one in sender.records]
+    assert pads.count(Pad(pleasure=0.5)) == 6
