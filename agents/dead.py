@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Final
 
 from moodstream.agents.decode import Refused
+from moodstream.streams import dead_letters as names
+from moodstream.streams.dead_letters import Headers
 from moodstream.streams.sending import Message
 
 MAX_VALUE_BYTES: Final = 700_000
@@ -14,11 +16,7 @@ MAX_VALUE_BYTES: Final = 700_000
 MAX_KEY_BYTES: Final = 100_000
 MAX_HEADER_BYTES: Final = 100_000
 
-_ERRORS: Final = "__streams.errors."
-_OWN: Final = "x-moodstream-"
-_FIELDS: Final = ("field", "rule")
-
-Headers = list[tuple[str, bytes]]
+_FIELDS: Final = {"field": names.FIELD, "rule": names.RULE}
 
 
 def dead_letter(refused: Refused, topic: str, partition: int) -> Message:
@@ -28,24 +26,24 @@ def dead_letter(refused: Refused, topic: str, partition: int) -> Message:
     long is cut, and a header says how long it was.
     """
     record, reason = refused.record, refused.reason
-    key, key_marks = _fitting(record.key, MAX_KEY_BYTES, f"{_OWN}key-")
-    value, value_marks = _fitting(record.value, MAX_VALUE_BYTES, _OWN)
+    key, key_marks = _fitting(record.key, MAX_KEY_BYTES, names.KEY_LENGTH, names.KEY_SHA256)
+    value, value_marks = _fitting(record.value, MAX_VALUE_BYTES, names.LENGTH, names.SHA256)
     kept = _first_headers(record.headers)
     headers = [
         *kept,
-        (f"{_ERRORS}exception", type(reason).__name__.encode()),
-        (f"{_ERRORS}message", _text(reason.detail)),
-        (f"{_ERRORS}topic", topic.encode()),
-        (f"{_ERRORS}partition", b"%d" % partition),
-        (f"{_ERRORS}offset", b"%d" % record.offset),
-        (f"{_OWN}code", reason.code.encode()),
-        (f"{_OWN}timestamp", b"%d" % record.timestamp),
-        *((f"{_OWN}{name}", _text(str(text))) for name, text in reason.fields.items() if name in _FIELDS),
+        (names.EXCEPTION, type(reason).__name__.encode()),  # first: whoever reads a letter finds the others behind it
+        (names.MESSAGE, _text(reason.detail)),
+        (names.TOPIC, topic.encode()),
+        (names.PARTITION, b"%d" % partition),
+        (names.OFFSET, b"%d" % record.offset),
+        (names.CODE, reason.code.encode()),
+        (names.TIMESTAMP, b"%d" % record.timestamp),
+        *((_FIELDS[name], _text(str(text))) for name, text in reason.fields.items() if name in _FIELDS),
         *key_marks,
         *value_marks,
     ]
     if len(kept) < len(record.headers):
-        headers.append((f"{_OWN}headers", b"%d" % len(record.headers)))
+        headers.append((names.HEADERS, b"%d" % len(record.headers)))
     return Message(key, value, headers)
 
 
@@ -53,11 +51,11 @@ def _text(text: str) -> bytes:
     return text.encode(errors="replace")[:1_000]
 
 
-def _fitting(data: bytes | None, most: int, prefix: str) -> tuple[bytes | None, Headers]:
+def _fitting(data: bytes | None, most: int, length: str, digest: str) -> tuple[bytes | None, Headers]:
     """Cut what is too long; the marks tell the whole length and its SHA-256."""
     if data is None or len(data) <= most:
         return data, []
-    marks = [(f"{prefix}length", b"%d" % len(data)), (f"{prefix}sha256", sha256(data).hexdigest().encode())]
+    marks = [(length, b"%d" % len(data)), (digest, sha256(data).hexdigest().encode())]
     return data[:most], marks
 
 

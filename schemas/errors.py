@@ -11,7 +11,7 @@ MoodstreamError
 ├── FutureEvent         the event happened after its own record was written
 ├── InternalFault       a fold raised: a bug of ours
 ├── InvalidUsage, InvalidSettings, MissingExtra, PortInUse, BadFile   at start, on this machine
-├── BrokerUnavailable, TopicMissing, TopicMismatch           Kafka
+├── BrokerUnavailable, TopicMissing, TopicMismatch, UnsupportedBroker   Kafka
 ├── StoreUnavailable, Fenced, StateLost, SourceGap, FoldMismatch   the state in Redis
 └── NotFound, Restoring, InvalidQuery, ServiceUnavailable    answers of the query service, or none
 """
@@ -232,6 +232,15 @@ class TopicMismatch(MoodstreamError):
     title = "A topic does not fit"
     status = 500
     hint = "Correct the topic's settings, or those of moodstream: docs/settings.md."
+
+
+class UnsupportedBroker(MoodstreamError):
+    """The broker cannot do what is asked, as the embedded one, which is for trying things out."""
+
+    code = "unsupported_broker"
+    title = "The broker cannot do this"
+    status = 501
+    hint = "Use Apache Kafka."
 
 
 class StoreUnavailable(MoodstreamError):

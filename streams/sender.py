@@ -91,7 +91,7 @@ class KafkaSender:
             async with reported(settings):
                 await asyncio.wait_for(producer.start(), settings.connect_seconds)
         except BaseException:
-            await _stop(producer, 0.0)
+            await stop_producer(producer, 0.0)
             raise
         return producer
 
@@ -128,17 +128,17 @@ class KafkaSender:
         async with self._reopening:
             if self._producer is broken:
                 self._producer = await self._open()
-                await _stop(broken, 1.0)
+                await stop_producer(broken, 1.0)
             return self._ready()
 
     async def close(self, seconds: float) -> None:
         """Send what is queued and disconnect; what the broker has not taken by then fails."""
         producer, self._producer = self._producer, None
         if producer is not None:
-            await _stop(producer, seconds)
+            await stop_producer(producer, seconds)
 
 
-async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:
+async def stop_producer(producer: AIOKafkaProducer, seconds: float) -> None:
     """Stop the producer within bounds: by itself it would wait for ever for a broker that is gone."""
     stopping = asyncio.ensure_future(producer.stop())
     await asyncio.wait([stopping], timeout=seconds)

@@ -132,6 +132,15 @@ async def _wait_for(admin: AIOKafkaAdminClient, settings: StreamSettings) -> dic
         raise unavailable(settings, "it accepted the new topics but does not list them", "See its log.") from error
 
 
+async def retention_ms(settings: StreamSettings, topic: str) -> int:
+    """How long the broker keeps the records of a topic, -1 = for ever; as the settings say where it does not tell."""
+    async with connected(settings) as admin, reported(settings):
+        found = (await _configs(admin, [topic]))[topic].get("retention.ms")
+    if found is None:
+        return next(int(spec.config.get("retention.ms", -1)) for spec in specs(settings) if spec.name == topic)
+    return int(found)
+
+
 async def _verify(
     admin: AIOKafkaAdminClient, settings: StreamSettings, found: Mapping[str, Topic]
 ) -> tuple[Topic, ...]:

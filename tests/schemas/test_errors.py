@@ -32,6 +32,7 @@ CODES = [
     "store_unavailable",
     "topic_missing",
     "topic_mismatch",
+    "unsupported_broker",
     "fenced",
     "state_lost",
     "source_gap",

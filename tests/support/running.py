@@ -124,17 +124,28 @@ class Running:
 
     async def audit(self) -> tuple[int, dict[str, Any]]:
         """Run `moodstream audit --json`; give its exit code and its last line."""
+        code, found = await self.command("audit")
+        return code, found[-1]
+
+    async def command(self, *words: str) -> tuple[int, list[dict[str, Any]]]:
+        """Run a command with `--json`; give its exit code, and its lines, or its error as the only one."""
+        code, out, err = await self.output(*words, "--json")
+        lines = (out or err).decode().strip().splitlines()
+        assert lines, err.decode()
+        return code, [json.loads(line) for line in lines]
+
+    async def output(self, *words: str) -> tuple[int, bytes, bytes]:
+        """Run a command; give its exit code and what it wrote on standard output and standard error."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "moodstream", "audit", "--json"),
+            *("-m", "moodstream", *words),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **self.deployment.environment},
         )
         out, err = await process.communicate()
-        lines = out.decode().strip().splitlines()
-        assert lines, err.decode()
-        return process.returncode or 0, json.loads(lines[-1])
+        return process.returncode or 0, out, err
 
     async def consume(self, topic: str, count: int, seconds: float = 30) -> list[Any]:
         """The first records of a topic, over all partitions."""
