@@ -8,6 +8,7 @@ from announcing everything again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +33,8 @@ _LEAST: Final = 10
 _STEPS_APART: Final = 8
 """Turns between two steps: the change-point test wants as many on each side."""
 _HOUR_MS: Final = 3_600_000.0
+MOST: Final = 256
+"""Trends that are remembered of an agent with many others; of one that was forgotten the notice may come again."""
 _NOTHING: Final = NoticeState()
 
 
@@ -43,6 +46,11 @@ class Turn:
     signal: str
     other: str | None
     state: NoticeState
+
+    @property
+    def name(self) -> str:
+        """Under what it is remembered: the signal, in a pair `signal/other agent`."""
+        return self.signal if self.other is None else f"{self.signal}/{self.other}"
 
     def message(self) -> Message:
         """The notice as a record."""
@@ -78,6 +86,9 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
         looks = look_all([agent.trends[suffix] for agent, suffix in places])
         for index, (agent, suffix) in enumerate(places):
             turns += _turns(agent, suffix, looks, index)
+        for agent in agents:
+            if len(agent.notices) > MOST:
+                _forget(agent, {turn.name for turn in turns if turn.key == agent.key})
     except Exception:
         log.exception("looking at trends raised")  # outside the folded state: no reason to stop a partition
     return turns
@@ -91,6 +102,18 @@ def announced_again(agent: AgentRows, since: int) -> list[Turn]:
         if state.offset >= since:
             found.append(Turn(agent.key, signal, other or None, state))
     return found
+
+
+def _forget(agent: AgentRows, fresh: AbstractSet[str]) -> None:
+    """Keep the row small: forget what was announced of pairs the longest ago, trends that have ended first.
+
+    What is `fresh`, of this very chunk, is kept in any case: after a crash it has to be announced again.
+    """
+    old = [name for name in agent.notices if "/" in name and name not in fresh]
+    old.sort(key=lambda name: (agent.notices[name].direction != STABLE, agent.notices[name].offset))
+    for name in old[: len(agent.notices) - MOST]:
+        del agent.notices[name]
+        agent.touched.setdefault(NOTICE, max(agent.touched.values()))
 
 
 def _is_due(agent: AgentRows, suffix: bytes) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
 from unittest import mock
 
 import numpy as np
@@ -12,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from moodstream.affect import bulk, inference, statistics
-from moodstream.affect.bulk import Looks, look_all
-from moodstream.affect.statistics import TrendSummary, summary
+from moodstream.affect.bulk import look_all
 from moodstream.affect.student import two_sided_p
 from moodstream.affect.trends import SIGNALS, TrendRow, observe
 from moodstream.schemas.errors import InvalidQuery
+from support.looking import assert_all_equal
 
 START = 1_772_366_400_000
 LAST = 253_402_300_799_999
@@ -78,33 +77,6 @@ def row_of(signal: int, values: list[float], gap_ms: int = HOUR) -> TrendRow:
         known = [value if bit == signal else None for bit in range(7)]
         observe(row, n.to_bytes(12, "big"), bytes(12), START + n * gap_ms, known)
     return row
-
-
-def assert_equal(looks: Looks, at: tuple[int, int], one: TrendSummary) -> None:
-    """Assert that a look says what `summary` says; counts, times and verdicts to the bit."""
-    assert looks.observations[at] == one.observations
-    assert looks.newest_ms[at] == (-1 if one.newest_ms is None else one.newest_ms)
-    assert looks.change_ms[at] == (-1 if one.change_at_ms is None else one.change_at_ms)
-    assert looks.median_gap_hours[at] == (one.median_gap_hours if one.observations >= 10 else 0.0)
-    assert looks.testable[at] == (one.p is not None)
-    if one.p is None or one.slope_per_hour is None or one.standard_error is None:
-        assert (looks.p[at], looks.slope[at]) == (1.0, 0.0)
-    else:
-        # Where almost nothing is left over, p is beyond all thresholds and its digits are those of rounding.
-        assert looks.p[at] == pytest.approx(one.p, rel=1e-9, abs=1e-15)
-        assert looks.slope[at] == pytest.approx(one.slope_per_hour, rel=1e-9, abs=1e-9 * one.standard_error)
-
-
-def assert_all_equal(rows: list[TrendRow], half_life: float = 168.0) -> Looks:
-    looks = look_all(rows, half_life)
-    for field in fields(looks):
-        array = getattr(looks, field.name)
-        assert array.shape == (len(rows), len(SIGNALS))
-        assert np.isfinite(array).all()
-    for at, row in enumerate(rows):
-        for bit, signal in enumerate(SIGNALS):
-            assert_equal(looks, (at, bit), summary(row, signal, START, half_life_hours=half_life))
-    return looks
 
 
 @settings(deadline=None)

@@ -14,11 +14,12 @@ from moodstream.agents.fold import Entry, fold_events
 from moodstream.cli.oracle import OracleAgent
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, hash_id
-from moodstream.state.rows import HEADER, content_of, kind_of, pair_suffix, row_key, split_row_key
+from moodstream.state.rows import HEADER, MOOD, TRENDS, Kind, content_of, kind_of, pair_suffix, row_key, split_row_key
 from support.events import T0_MS, engagement, events, outcome, profile, signal
 
 TENANT, AGENT = "t", "a"
 KEY = agent_key(TENANT, AGENT)
+HISTORY = (Kind.MEMORY, Kind.SHIFT)
 
 
 class Store:
@@ -109,3 +110,30 @@ def test_a_repeat_after_a_profile_change_is_no_conflict() -> None:
     first = outcome(TENANT, AGENT, "e", T0_MS, result="success")
     store = folded([first, profile(TENANT, AGENT, "p", T0_MS + 1, baseline=(0.5, 0.0, 0.0)), first])
     assert store.counts == [2, 1, 0]
+
+
+def test_a_turn_judged_a_thousand_times_leaves_small_rows() -> None:
+    log: list[InputEvent] = [
+        engagement(TENANT, AGENT, f"e{i}", T0_MS + i * 1000, turn="m", responded=i % 2 > 0, sentiment_shift=i / 1000)
+        for i in range(1000)
+    ]
+    store = folded(log, range(0, 1000, 90))
+    assert store.rows == by_oracle(log)[0]
+    sizes = {suffix: len(store.rows[row_key(KEY, suffix)]) for suffix in (MOOD, TRENDS, pair_suffix("u"))}
+    assert sizes[TRENDS] == sizes[pair_suffix("u")] == HEADER.size + 2 + 31 + 2 * 4
+    assert sizes[MOOD] < 6_000
+
+
+def test_ten_thousand_other_agents_leave_small_rows() -> None:
+    log: list[InputEvent] = [
+        engagement(
+            TENANT, AGENT, f"e{i}", T0_MS + i * 1000, other=f"other {i}", responded=i % 2 > 0, response_time_ms=i
+        )
+        for i in range(10_000)
+    ]
+    store = folded(log, range(0, 10_000, 1000))
+    small = {key: row for key, row in store.rows.items() if kind_of(split_row_key(key)[1]) not in HISTORY}
+    assert len(small) == 3 + 10_000
+    assert len(small[row_key(KEY, MOOD)]) < 6_000
+    assert len(small[row_key(KEY, TRENDS)]) < 4_000
+    assert max(map(len, small.values())) < 6_000

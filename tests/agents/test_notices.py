@@ -216,6 +216,35 @@ def test_the_notice_carries_the_offset_of_the_row_and_the_evidence() -> None:
     assert json.loads(turn.message().value or b"")["occurred_at"] == "2026-01-01T10:00:00Z"
 
 
+def test_what_is_remembered_of_many_others_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "MOST", 6)
+    watched = Watched()
+    for n in range(9):
+        rise = replies("sentiment_shift", RISE[:20], start=n * 20, other=f"other {n}")
+        end = replies("sentiment_shift", REST if n == 4 else [], start=n * 20 + 20, other=f"other {n}")
+        watched.see([*rise, *end])
+    kept = watched.agent.notices
+    assert len(kept) == 6
+    own = {name for name in kept if "/" not in name}
+    assert own == {turn.signal for turn in watched.turns if turn.other is None}
+    pairs = [int(name.rpartition(" ")[2]) for name in kept if "/" in name]
+    assert sorted(pairs) == [3, 5, 6, 7, 8]  # 4, whose trend has ended, was forgotten first; else the oldest
+    assert {turn.other for turn in watched.turns} >= {f"other {n}" for n in range(9)}
+    watched.restart()
+    assert watched.agent.notices == kept
+
+
+def test_all_that_one_chunk_announces_is_remembered_for_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "MOST", 2)
+    watched = Watched()
+    events = [event for n in range(5) for event in replies("sentiment_shift", RISE, other=f"other {n}")]
+    told_now = watched.chunk(events)
+    assert {turn.name for turn in announced_again(watched.agent, 0)} == {turn.name for turn in told_now}
+    assert len(told_now) >= 5
+    watched.see(replies("sentiment_shift", [0.0], start=200, other="other 9"))
+    assert len(watched.agent.notices) <= len(told_now)
+
+
 def test_looking_that_raises_stops_nothing_and_tells_later(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError
