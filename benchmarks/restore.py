@@ -1,0 +1,191 @@
+"""How fast a worker brings back an empty Redis from the changelog: as it was written, and after compaction.
+
+The rows are those that a worker appended while it folded real events, written again under many names. The compacted
+log has lost every row that was replaced, one agent in twenty has been deleted, and its offsets have gaps. Both are
+restored in turns by `moodstream worker`. Run it by `scripts/bench restore`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from redis.asyncio import Redis
+from rich.console import Console
+from rich.table import Table
+
+from bench.filling import POSITION, Filled, Template, fold
+from bench.places import changelog_of, deployed, pids, say, servers
+from bench.process import cpu_seconds, machine_seconds
+from bench.worker import ready, restored, used, worker
+from bench.workload import Workload
+from moodstream.cli.chat_events import Talk, plan, to_events
+from moodstream.cli.chatlog import read_messages
+from moodstream.schemas.codec import encode
+from moodstream.streams.changelog import KafkaChangelog
+from support.deployments import Deployment
+from support.platforms import Platform
+from support.waiting import eventually
+
+FLOOR = 50_000
+TEMPLATE_AGENTS = 500
+EVENTS_PER_AGENT = 30
+GAP_WITHIN = 20_000
+"""A log that was compacted has gaps among its first so many offsets."""
+CLEAN_AT_ONCE = {
+    "cleanup.policy": "compact",
+    "min.insync.replicas": "1",
+    "segment.ms": "500",
+    "min.cleanable.dirty.ratio": "0.001",
+    "min.compaction.lag.ms": "0",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One restore."""
+
+    log: str
+    rows: int
+    mean_bytes: int
+    seconds: float
+    rows_per_s: float
+    cpu_s_per_million: float
+    rss_mb: float
+    start_to_ready_s: float
+    foreign_cores: float
+
+
+def main() -> None:
+    """Read the options, start the servers, measure, print."""
+    options = parsed(sys.argv[1:])
+    with servers() as (platform, folder):
+        runs = asyncio.run(rounds(platform, folder, options))
+    report(runs, as_json=options.json)
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(prog="scripts/bench restore", description=__doc__)
+    parser.add_argument("--agents", type=int, default=4_000, help="agents in the changelog")
+    parser.add_argument("--chat-log", type=Path, help="take the mix of rows from this chat log, as `replay` reads it")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--json", action="store_true", help="end with one JSON object")
+    return parser.parse_args(arguments)
+
+
+async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) -> list[Run]:
+    """Write both logs once, then restore from them in turns."""
+    template = await fold(events(options.chat_log))
+    say(f"{template.rows / template.agents:.0f} rows an agent; writing the changelogs of {options.agents:,} agents")
+    logs = {
+        "as written": await deployed(platform, "written", template, options.agents),
+        "compacted": await compacted(platform, template, options.agents),
+    }
+    runs = []
+    async with Redis.from_url(platform.redis_url) as redis:
+        for number in range(1, options.rounds + 1):
+            say(f"round {number} of {options.rounds}")
+            for name, (deployment, filled) in logs.items():
+                runs.append(await one_run(name, deployment, filled, redis, folder / f"{name}-{number}.log"))
+    return runs
+
+
+def events(chat_log: Path | None) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of the events that the rows come from."""
+    if chat_log is None:
+        yield from Workload(TEMPLATE_AGENTS * EVENTS_PER_AGENT, TEMPLATE_AGENTS)
+        return
+    talk = Talk.of(read_messages(chat_log, None))
+    for event in to_events(talk, plan(talk), "ubuntu"):
+        wire = encode(event)
+        yield wire.key, wire.value
+
+
+async def one_run(name: str, deployment: Deployment, filled: Filled, redis: Redis, log: Path) -> Run:
+    """Empty Redis, and let a worker restore it."""
+    await redis.flushall()
+    own = pids(deployment.platform)
+    began, load = time.monotonic(), machine_seconds() - cpu_seconds(own)
+    with worker(deployment, log) as process:
+        await eventually(lambda: is_ready(redis, deployment), seconds=600, what="the restore")
+        seconds, load = time.monotonic() - began, machine_seconds() - cpu_seconds(own) - load
+        cpu, rss = used(process)
+    found = restored(log)
+    mean = round(filled.size / filled.rows)
+    foreign = max(load - cpu, 0) / seconds
+    return Run(name, found.rows, mean, found.seconds, found.rows_per_s, cpu / found.rows * 1e6, rss, seconds, foreign)
+
+
+async def is_ready(redis: Redis, deployment: Deployment) -> bool:
+    """Whether every partition is restored: before, there is nothing at all."""
+    return await ready(redis, deployment, [None] * deployment.streams.partitions)
+
+
+async def compacted(platform: Platform, template: Template, agents: int) -> tuple[Deployment, Filled]:
+    """Write a log, delete one agent in twenty, and wait for the broker's cleaner."""
+    deployment, filled = await deployed(platform, "compacted", template, agents, erased=20)
+    await set_config(deployment, CLEAN_AT_ONCE)
+    async with changelog_of(deployment.streams) as log:
+        for partition, mark in enumerate(filled.marks):
+            await eventually(lambda p=partition, m=mark: is_cleaned(log, p, m), seconds=120, what="compaction")
+    return deployment, filled
+
+
+async def is_cleaned(log: KafkaChangelog, partition: int, mark: bytes) -> bool:
+    """Whether the log's offsets have gaps; else give the cleaner reason: it leaves the newest segment alone."""
+    async for records in log.read(partition, 0, GAP_WITHIN):
+        if records[-1].offset - records[0].offset >= len(records):
+            return True
+    await log.append(partition, mark, [POSITION])
+    return False
+
+
+async def set_config(deployment: Deployment, config: dict[str, str]) -> None:
+    """Change how the changelog is kept."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=deployment.platform.bootstrap)
+    await admin.start()
+    try:
+        topic = deployment.streams.topics.changelog
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=config)])
+    finally:
+        await admin.close()
+
+
+def report(runs: list[Run], *, as_json: bool) -> None:
+    """Print the table, and on request the object."""
+    table = Table("log", "rows", "mean bytes", "s", "rows/s", "CPU s / million", "peak RSS MB", "to ready s", "foreign")
+    for run in runs:
+        table.add_row(*(f"{value:,}" if isinstance(value, int | float) else value for value in rounded(run).values()))
+    console = Console(width=110)
+    console.print(table)
+    summary = summed_up(runs)
+    for name, rate in summary["rows_per_s"].items():
+        console.print(f"{name}: {rate:,} rows/s (median of the rounds; the floor is {FLOOR:,})")
+    if as_json:
+        print(json.dumps({**summary, "runs": [rounded(run) for run in runs]}))
+
+
+def summed_up(runs: list[Run]) -> dict:
+    """Take medians by log."""
+    names = dict.fromkeys(run.log for run in runs)
+    rates = {name: round(statistics.median(run.rows_per_s for run in runs if run.log == name)) for name in names}
+    return {"benchmark": "restore", "rows_per_s": rates, "ratios": {}, "floor": FLOOR}
+
+
+def rounded(run: Run) -> dict[str, object]:
+    """Give the values as they are printed."""
+    return {name: round(value, 1) if isinstance(value, float) else value for name, value in asdict(run).items()}
+
+
+if __name__ == "__main__":
+    main()
