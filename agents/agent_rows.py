@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Final
 
 from moodstream.affect.mood import MoodRow
-from moodstream.affect.params import PARAMS, PARAMS_HASH
+from moodstream.affect.params import Fold, revision_of
 from moodstream.affect.trends import TrendRow
 from moodstream.schemas.errors import FoldMismatch
 from moodstream.state.notice_row import Notices, pack_notices, unpack_notices
@@ -21,6 +21,7 @@ from moodstream.state.rows import (
     PROFILE,
     TRENDS,
     Kind,
+    Row,
     kind_of,
     pack_row,
     pair_suffix,
@@ -48,29 +49,33 @@ class AgentRows:
     """One agent: its rows decoded, the bytes that they were decoded from, and which of them a chunk has changed."""
 
     key: bytes
+    fold: Fold
     stored: dict[bytes, bytes] = field(default_factory=dict)
     """Rows by suffix, as Redis holds them."""
     facts: Facts = field(default_factory=Facts)
     mood: MoodRow = field(default_factory=MoodRow)
     mood_offset: int = -1
-    profile: Profile = field(default_factory=Profile)
+    profile: Profile = field(init=False)
     notices: Notices = field(default_factory=dict)
     trends: dict[bytes, TrendRow] = field(default_factory=dict)
     """Trend rows by suffix: that of the agent, and those of the pairs that were asked for."""
     touched: dict[bytes, int] = field(default_factory=dict)
     """Suffixes of the rows that have changed, with the offset of the last record that did it."""
 
+    def __post_init__(self) -> None:
+        self.profile = Profile(self.fold.default_profile)
+
     @classmethod
-    def load(cls, key: bytes, stored: Mapping[bytes, bytes | None]) -> AgentRows:
+    def load(cls, key: bytes, stored: Mapping[bytes, bytes | None], fold: Fold) -> AgentRows:
         """Decode rows. Raises `FoldMismatch` for rows of another fold: nothing may be folded onto them."""
-        agent = cls(key)
+        agent = cls(key, fold)
         agent.add(stored)
         return agent
 
     def fresh(self) -> AgentRows:
         """The same agent as its stored rows say, without what the folds have done since."""
         missing = dict.fromkeys(self.trends.keys() - self.stored.keys())
-        return AgentRows.load(self.key, {**missing, **self.stored})
+        return AgentRows.load(self.key, {**missing, **self.stored}, self.fold)
 
     @property
     def complete(self) -> bool:
@@ -85,11 +90,8 @@ class AgentRows:
 
     def _body(self, suffix: bytes, data: bytes) -> bytes:
         row = unpack_row(data)
-        if (row.fold, row.params) != (PARAMS.fold_version, PARAMS_HASH):
-            raise FoldMismatch(
-                f"a {row.kind.name.lower()} row was written by fold {row.fold} with parameters {row.params.hex()}, "
-                f"this worker has fold {PARAMS.fold_version} with {PARAMS_HASH.hex()}"
-            )
+        if (row.fold, row.stamp) != (self.fold.params.fold_version, self.fold.stamp):
+            raise other_fold(row, self.fold)
         self.stored[suffix] = data
         if suffix == MOOD:
             self.mood_offset = row.offset
@@ -106,7 +108,7 @@ class AgentRows:
         elif kind is Kind.MOOD:
             self.mood = MoodRow.unpack(body)
         elif kind is Kind.PROFILE:
-            self.profile = Profile.unpack(body)
+            self.profile = Profile.unpack(body, self.fold.default_profile)
         elif kind is Kind.NOTICE:
             self.notices = unpack_notices(body)
 
@@ -118,7 +120,7 @@ class AgentRows:
         """Pack what has changed: rows by row key. They count as stored from then on."""
         rows = {}
         for suffix, offset in self.touched.items():
-            row = pack_row(kind_of(suffix), offset, self._pack(suffix), PARAMS_HASH)
+            row = pack_row(kind_of(suffix), offset, self._pack(suffix), self.fold.stamp)
             self.stored[suffix] = rows[row_key(self.key, suffix)] = row
         self.mood_offset = self.touched.get(MOOD, self.mood_offset)
         self.touched.clear()
@@ -144,3 +146,12 @@ class AgentRows:
 def is_pair(suffix: bytes) -> bool:
     """Whether a suffix names a pair row."""
     return suffix.startswith(PAIR_PREFIX)
+
+
+def other_fold(row: Row, fold: Fold) -> FoldMismatch:
+    """The error for a row that another fold wrote: a newer one, or one of the same revision with other parameters."""
+    return FoldMismatch(
+        f"a {row.kind.name.lower()} row was written by fold {row.fold}, revision {revision_of(row.stamp)} "
+        f"({row.stamp.hex()}); this worker has fold {fold.params.fold_version}, revision {fold.params.revision} "
+        f"({fold.stamp.hex()})"
+    )

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from moodstream.affect.appraisal import appraise
 from moodstream.affect.mood import Revision, Shift, Signal, newest_mood, octant, rebase, shift
-from moodstream.affect.params import PARAMS_HASH
 from moodstream.affect.signals import turn_key, values_of
 from moodstream.affect.trends import enter, observe, report_of
 from moodstream.agents.agent_rows import AgentRows
@@ -122,7 +121,7 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
     body = MemoryRow(content, shifted).encode()
     accepted[entry.ident] = content_of(body)
     key = row_key(agent.key, memory_suffix(bucket_of(entry.us), entry.ident))
-    changes.rows[key] = pack_row(Kind.MEMORY, entry.offset, body, PARAMS_HASH)
+    changes.rows[key] = pack_row(Kind.MEMORY, entry.offset, body, agent.fold.stamp)
     if delta is not None:
         _move(agent, entry, delta, content.text, changes)
     _observe(agent, entry)
@@ -141,7 +140,7 @@ def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cau
 def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes: Changes) -> None:
     for one in shifts:
         key = row_key(agent.key, shift_suffix(bucket_of(one.t * _US_PER_MS), one.id))
-        changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), PARAMS_HASH)
+        changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), agent.fold.stamp)
 
 
 def _observe(agent: AgentRows, entry: Entry) -> None:

@@ -23,6 +23,7 @@ from typing import Final
 import structlog
 from aiokafka import AIOKafkaProducer
 
+from moodstream.affect.params import Fold
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.announce import mood_changed, profile_message
 from moodstream.agents.cache import RowCache
@@ -71,12 +72,14 @@ class PartitionPipeline:
         settings: StreamSettings,
         limits: Limits,
         cache: RowCache,
+        fold: Fold,
     ) -> None:
         self.ownership = ownership
         self._producer = producer
         self._settings = settings
         self._limits = limits
         self._cache = cache
+        self._fold = fold
         self._announced = ownership.position.announced
 
     async def process(self, chunk: Chunk) -> None:
@@ -121,7 +124,7 @@ class PartitionPipeline:
         self, entries: Mapping[bytes, Sequence[Entry]]
     ) -> tuple[dict[bytes, AgentRows], dict[bytes, Known]]:
         """Rows of the agents, and what those of the events say that were accepted before."""
-        agents = {key: self._cache.get(key) or AgentRows(key) for key in entries}
+        agents = {key: self._cache.get(key) or AgentRows(key, self._fold) for key in entries}
         layout = self.ownership.layout
         wanted: list[Wanted] = []
         fields: list[tuple[bytes, list[bytes], list[bytes]]] = []

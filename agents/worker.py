@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import structlog
 
+from moodstream.affect.params import Fold
 from moodstream.agents.cache import RowCache
 from moodstream.agents.lane import Lanes
 from moodstream.agents.pipeline import PartitionPipeline
@@ -18,7 +19,7 @@ from moodstream.agents.settings import WorkerSettings
 from moodstream.agents.waits import Waits
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StoreUnavailable
 from moodstream.state.connection import connect
-from moodstream.state.deployment import check_deployment
+from moodstream.state.deployment import check_deployment, declare_fold
 from moodstream.state.ownership import Ownership
 from moodstream.state.settings import StateSettings
 from moodstream.state.table import RedisTableStore, register
@@ -40,10 +41,11 @@ _SIDE_BY_SIDE: Final = 4
 class Worker:
     """One worker process. `run` returns after `stop`, or raises the reason why it cannot go on."""
 
-    def __init__(self, streams: StreamSettings, state: StateSettings, worker: WorkerSettings) -> None:
+    def __init__(self, streams: StreamSettings, state: StateSettings, worker: WorkerSettings, fold: Fold) -> None:
         self.streams = streams
         self.state = state
         self.settings = worker
+        self.fold = fold
         self.name = worker.name or f"{socket.gethostname()}:{os.getpid()}"
         self.began = False
         """Whether broker and Redis were found to be as they should."""
@@ -56,8 +58,9 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop` is called.
 
-        Raises `BrokerUnavailable`, `StoreUnavailable`, `TopicMissing`, `TopicMismatch`, `InvalidSettings` at start, and
-        later whatever takes the partitions away: start again then. What fails after `stop` is not raised.
+        Raises `BrokerUnavailable`, `StoreUnavailable`, `TopicMissing`, `TopicMismatch`, `InvalidSettings` or
+        `FoldMismatch` at start, and later whatever takes the partitions away: start again then. What fails after
+        `stop` is not raised.
         """
         try:
             await self._run()
@@ -72,6 +75,7 @@ class Worker:
         producer = None
         try:
             await check_deployment(redis, self.state, self.streams.partitions)
+            await declare_fold(redis, self.state, self.fold)
             producer = await open_producer(self.streams)
             self.began = True
             await self._run_app(producer, redis)
@@ -120,7 +124,7 @@ class Worker:
     def _bind(self, app: MoodApp, producer: Any) -> RedisTableStore:  # noqa: ANN401 - aiokafka has no types
         """Declare the table, and tell store and app of each other."""
         store: RedisTableStore = state_table(app, self.streams).data
-        store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self._on_wait)
+        store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self.fold, self._on_wait)
         app.source_position = store.position
         loop = asyncio.get_running_loop()
 
@@ -149,7 +153,7 @@ class Worker:
 
     def _pipeline(self, owned: Ownership, producer: Any) -> PartitionPipeline:  # noqa: ANN401 - aiokafka has no types
         cache = RowCache(self.settings.cache_bytes // self.streams.partitions)
-        return PartitionPipeline(owned, producer, self.streams, self.streams.limits, cache)
+        return PartitionPipeline(owned, producer, self.streams, self.streams.limits, cache, self.fold)
 
     def _on_crash(self, reason: BaseException) -> None:
         if self._crash is None and not self._stopping:

@@ -22,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from moodstream.affect.settings import FoldSettings
 from moodstream.agents.settings import WorkerSettings
 from moodstream.query.settings import QuerySettings
 from moodstream.schemas.errors import InvalidSettings
@@ -58,6 +59,7 @@ class Settings(BaseSettings):
     streams: StreamSettings = Field(default_factory=StreamSettings)
     state: StateSettings = Field(default_factory=StateSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    fold: FoldSettings = Field(default_factory=FoldSettings)
     query: QuerySettings = Field(default_factory=QuerySettings)
     up: UpSettings = Field(default_factory=UpSettings)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")

@@ -57,7 +57,7 @@ def worker(
         import uvloop
 
         from moodstream.agents.worker import Worker
-    _work(Worker(settings.streams, settings.state, settings.worker), uvloop.new_event_loop)
+    _work(Worker(settings.streams, settings.state, settings.worker, settings.fold.fold), uvloop.new_event_loop)
 
 
 def _work(one: Worker, loop_factory: Callable[[], AbstractEventLoop]) -> NoReturn:

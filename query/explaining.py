@@ -9,7 +9,7 @@ from typing import Final
 from moodstream.affect.explain import Explanation, Moved, Part, explain, reach_ms
 from moodstream.affect.mood_row import Shift, cut_cause
 from moodstream.query.answers import Axes, MoodExplanation, MoodPart
-from moodstream.query.minds import INITIAL, Mind, Mood
+from moodstream.query.minds import Mind, Mood
 from moodstream.schemas.instants import from_ms
 from moodstream.state.profile_row import dynamics_of
 from moodstream.state.reader import StateReader
@@ -28,7 +28,7 @@ Told = dict[bytes, MemoryContent]
 async def explanation_of(reader: StateReader, view: AgentView, mind: Mind, found: Mood, t: int) -> MoodExplanation:
     """Take the mood at `t` (ms) apart. The view must have been read with its buckets."""
     told, past = await _shifts(reader, view, mind, t)
-    terms = explain(mind.row, past, mind.revisions, t, found.reading, initial=INITIAL, dynamics=found.dynamics)
+    terms = explain(mind.row, past, mind.revisions, t, found.reading, initial=mind.initial, dynamics=found.dynamics)
     return _answer(terms, told)
 
 
@@ -37,7 +37,7 @@ async def _shifts(reader: StateReader, view: AgentView, mind: Mind, t: int) -> t
     told: Told = {}
     past: list[Moved] = []
     kept = {each[1] for each in mind.row.kept}
-    since = min(t, mind.row.newest_t) - round(reach_ms(mind.revisions, INITIAL, mind.profile.dynamics))
+    since = min(t, mind.row.newest_t) - round(reach_ms(mind.revisions, mind.initial, mind.profile.dynamics))
     async for rows in reader.memories(view, max(since, 0) * _US_PER_MS, (t + 1) * _US_PER_MS):
         for stored in rows.memories:
             if stored.shift is not None and stored.content.occurred_us // _US_PER_MS <= t:

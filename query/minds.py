@@ -10,7 +10,6 @@ from moodstream.affect.dynamics import Dynamics
 from moodstream.affect.explain import came_late
 from moodstream.affect.mood import MoodRow, Reading, Revision, Shift, mood_at, mood_from_points
 from moodstream.schemas.errors import NotFound
-from moodstream.schemas.profile import DEFAULT_PROFILE
 from moodstream.state.profile_row import Profile, dynamics_of
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import MOOD, PROFILE
@@ -19,9 +18,6 @@ from moodstream.state.views import AgentView, BucketRows
 SUFFIXES = (MOOD, PROFILE)
 """The rows that a mood is made of."""
 
-INITIAL = Dynamics.of(DEFAULT_PROFILE)
-"""Holds before the first profile change."""
-
 
 @dataclass(frozen=True, slots=True)
 class Mind:
@@ -29,11 +25,13 @@ class Mind:
 
     row: MoodRow
     profile: Profile
+    initial: Dynamics
+    """Held before the first profile change."""
 
     @classmethod
     def of(cls, view: AgentView) -> Mind:
         """Decode the rows of a view that was read with `SUFFIXES`."""
-        return cls(MoodRow.unpack(view.body(MOOD)), Profile.unpack(view.body(PROFILE)))
+        return cls(MoodRow.unpack(view.body(MOOD)), view.profile, Dynamics.of(view.default_profile))
 
     @property
     def revisions(self) -> list[Revision]:
@@ -42,7 +40,7 @@ class Mind:
 
     def dynamics_at(self, t: int) -> Dynamics:
         """The profile values that held at `t` (ms)."""
-        return next((each.dynamics for each in reversed(self.revisions) if each.t <= t), INITIAL)
+        return next((each.dynamics for each in reversed(self.revisions) if each.t <= t), self.initial)
 
 
 class Mood(NamedTuple):
@@ -63,11 +61,11 @@ async def mood_then(reader: StateReader, view: AgentView, mind: Mind, t: int) ->
     if reading.before_base:
         point = await _point_before(reader, view, t)
         points = [] if point is None else [point]
-        found = mood_from_points(points, mind.revisions, t, initial=INITIAL, late=mind.row.late)
+        found = mood_from_points(points, mind.revisions, t, initial=mind.initial, late=mind.row.late)
         return Mood(found, mind.dynamics_at(t), None if point is None else point.id)
     moved_by = _moved_by(mind, t)
     if moved_by is None:  # at rest, where the profile was perhaps another one
-        rest = mood_from_points([], mind.revisions, t, initial=INITIAL)
+        rest = mood_from_points([], mind.revisions, t, initial=mind.initial)
         return Mood(rest, mind.dynamics_at(t), None)
     return Mood(reading, mind.profile.dynamics, moved_by)
 

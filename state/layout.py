@@ -9,7 +9,7 @@ FORMAT = 1
 
 
 def format_key(prefix: str) -> bytes:
-    """The hash that describes the deployment: partitions, format, cluster. Written at the first acquire."""
+    """The hash that describes the deployment: partitions, format, cluster, folds. Written when a worker starts."""
     return f"{prefix}state:format".encode()
 
 

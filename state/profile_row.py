@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Any, Final
 
 from moodstream.affect.mood import Dynamics, Revision
-from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
+from moodstream.schemas.profile import ProfileValues
 
 REVISIONS_KEPT: Final = 16
 
@@ -20,7 +20,7 @@ _HOUR_MS = 3_600_000.0
 class Profile:
     """The profile in force and its newest revisions in log order, each with H(event_id) of its event."""
 
-    values: ProfileValues = DEFAULT_PROFILE
+    values: ProfileValues
     revisions: list[tuple[bytes, Revision]] = field(default_factory=list)
     packed: list[bytes] = field(default_factory=list)
     """The revisions as stored: hours need not survive the way to milliseconds and back to the bit."""
@@ -46,10 +46,10 @@ class Profile:
         return b"".join((_COUNT.pack(len(text)), text, bytes((len(self.packed),)), *self.packed))
 
     @classmethod
-    def unpack(cls, body: bytes | None) -> Profile:
-        """Read a row's body; without one it is the profile of an agent that never set any."""
+    def unpack(cls, body: bytes | None, default: ProfileValues) -> Profile:
+        """Read a row's body; without one the default holds."""
         if body is None:
-            return cls()
+            return cls(default)
         end = _COUNT.size + _COUNT.unpack_from(body)[0]
         values = ProfileValues.from_canonical(body[_COUNT.size : end])
         packed = [body[at : at + _REVISION.size] for at in range(end + 1, len(body), _REVISION.size)]

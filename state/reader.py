@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moodstream.schemas.errors import NotFound, Restoring
 from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
+from moodstream.schemas.profile import ProfileValues
 from moodstream.state import scanning
 from moodstream.state.connection import call, connect, pipeline, reported
 from moodstream.state.layout import Layout, format_key
@@ -18,6 +19,7 @@ from moodstream.state.views import (
     AgentFacts,
     AgentView,
     BucketRows,
+    KnownFolds,
     PartitionMeta,
     ScannedAgent,
     StateFormat,
@@ -38,12 +40,13 @@ _SCAN_AGENTS = 64
 
 
 class StateReader:
-    """Reads what the workers write. Never writes, keeps no state but the number of partitions."""
+    """Reads what the workers write. Never writes, keeps no state but what never changes of a deployment."""
 
     def __init__(self, settings: StateSettings, client: Redis | None = None) -> None:
         self.settings = settings
         self._redis = connect(settings) if client is None else client
         self._partitions = 0
+        self._profiles: Mapping[bytes, ProfileValues] = {}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -69,6 +72,22 @@ class StateReader:
             self._partitions = found.partitions
         return self._partitions
 
+    async def folds(self) -> KnownFolds:
+        """The folds that workers have declared. Raises `StoreUnavailable`."""
+        async with reported(self.settings.address):
+            return KnownFolds.of(await call(self._redis, "HGETALL", format_key(self.settings.prefix)))
+
+    async def default_profile(self, stamp: bytes) -> ProfileValues:
+        """The profile of agents that never set one, by the fold with this stamp. Raises `Restoring` if nobody knows it.
+
+        Only a Redis that has lost everything, and got rows of an older fold back, does not; they will be rebuilt.
+        """
+        if stamp not in self._profiles:
+            self._profiles = (await self.folds()).profiles
+        if stamp not in self._profiles:
+            raise Restoring(f"a row was written by a fold that no worker has declared ({stamp.hex()})")
+        return self._profiles[stamp]
+
     async def partition_meta(self, partition: int) -> PartitionMeta | None:
         """Positions and counts of a partition; None when no worker has acquired it yet."""
         async with reported(self.settings.address):
@@ -92,7 +111,8 @@ class StateReader:
         rows = {suffix: checked_row(value) for suffix, value in zip(wanted, values, strict=True) if value is not None}
         if AGENT not in rows:
             raise NotFound("this tenant has no such agent")
-        return AgentView(tenant, agent, key, meta, rows, tuple(sorted(map(int, numbers))))
+        profile = await self.default_profile(rows[AGENT].stamp)
+        return AgentView(tenant, agent, key, meta, rows, profile, tuple(sorted(map(int, numbers))))
 
     async def memories(
         self, view: AgentView, since_us: int | None = None, until_us: int | None = None, *, newest_first: bool = True

@@ -53,8 +53,8 @@ class Row(NamedTuple):
     kind: Kind
     fold: int
     """Version of the fold that wrote it."""
-    params: bytes
-    """Hash of the fold parameters, 8 bytes."""
+    stamp: bytes
+    """Revision and hash of the fold parameters, 8 bytes."""
     offset: int
     """Offset of the last record of the agent's log that changed it; -1: from before this log began."""
     body: bytes
@@ -64,22 +64,22 @@ class RowError(ValueError):
     """Bytes in Redis or the changelog that are no row of this format."""
 
 
-def pack_row(kind: Kind, offset: int, body: bytes, params_hash: bytes, fold: int = FOLD_VERSION) -> bytes:
-    """Put the header before a body. `params_hash` is 8 bytes."""
-    return HEADER.pack(ROW_FORMAT, kind, fold, params_hash, offset) + body
+def pack_row(kind: Kind, offset: int, body: bytes, stamp: bytes, fold: int = FOLD_VERSION) -> bytes:
+    """Put the header before a body. `stamp` is 8 bytes."""
+    return HEADER.pack(ROW_FORMAT, kind, fold, stamp, offset) + body
 
 
 def unpack_row(data: bytes) -> Row:
     """Take a row apart. Raises `RowError` for bytes of another format or an unknown kind."""
     if len(data) < HEADER.size:
         raise RowError(f"a row has at least {HEADER.size} bytes, here are {len(data)}")
-    version, kind, fold, params, offset = HEADER.unpack_from(data)
+    version, kind, fold, stamp, offset = HEADER.unpack_from(data)
     if version != ROW_FORMAT:
         raise RowError(f"row format {version} is not known, only {ROW_FORMAT}")
     known = _BY_NUMBER.get(kind)
     if known is None:
         raise RowError(f"row kind {kind} is not known")
-    return Row(known, fold, params, offset, data[HEADER.size :])
+    return Row(known, fold, stamp, offset, data[HEADER.size :])
 
 
 def row_offset(data: bytes) -> int:
@@ -98,7 +98,7 @@ def from_before(data: bytes) -> bytes:
     body = row.body
     if row.kind is Kind.AGENT:
         body = _I64.pack(BEFORE) + body[_I64.size :]  # its first offset
-    return HEADER.pack(ROW_FORMAT, row.kind, row.fold, row.params, BEFORE) + body
+    return HEADER.pack(ROW_FORMAT, row.kind, row.fold, row.stamp, BEFORE) + body
 
 
 def bucket_of(occurred_us: int) -> int:

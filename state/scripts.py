@@ -1,10 +1,10 @@
-"""The three scripts that touch a partition's keys: take it, read under the fence, move it forward.
+"""The scripts: take a partition, read it under the fence, move it forward; and declare a fold.
 
-Each checks the fence before it does anything, so a worker that has lost its partition, or whose Redis has lost data,
-is refused instead of folding onto what is not there (docs/architecture.md). Keys of one partition share a hash tag, so
-the scripts also run on a Redis Cluster. A changelog position travels as text and is compared for equality only: the
-offset in decimal, and where several calls write rows at one offset, `+` and the number of the call. Fields and rows
-travel as one argument in MessagePack: thousands of arguments would cost the client more than the rows.
+Each of the first three checks the fence before it does anything, so a worker that has lost its partition, or whose
+Redis has lost data, is refused instead of folding onto what is not there (docs/architecture.md). Keys of one partition
+share a hash tag, so the scripts also run on a Redis Cluster. A changelog position travels as text and is compared for
+equality only: the offset in decimal, and where several calls write rows at one offset, `+` and the number of the call.
+Fields and rows travel as one argument in MessagePack: thousands of arguments would cost the client more than the rows.
 """
 
 from __future__ import annotations
@@ -44,6 +44,25 @@ for k, fields in ipairs(cmsgpack.unpack(ARGV[3])) do
   end
 end
 return out
+"""
+
+DECLARE_FOLD = """
+-- KEYS: hash of the deployment.  ARGV: fold version, revision, stamp (hex), canonical JSON of the default profile.
+-- Answers the newest fold, which is the declared one unless a newer one, or another of the same revision, is there.
+local mine = ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
+local newest = redis.call('HGET', KEYS[1], 'fold')
+if newest and newest ~= mine then
+  local version, revision = string.match(newest, '^(%d+) (%d+) ')
+  version, revision = tonumber(version), tonumber(revision)
+  if version > tonumber(ARGV[1]) or (version == tonumber(ARGV[1]) and revision >= tonumber(ARGV[2])) then
+    if version > tonumber(ARGV[1]) or revision > tonumber(ARGV[2]) then
+      redis.call('HSET', KEYS[1], 'profile:' .. ARGV[3], ARGV[4])  -- its rows may still be read
+    end
+    return newest
+  end
+end
+redis.call('HSET', KEYS[1], 'fold', mine, 'profile:' .. ARGV[3], ARGV[4])
+return mine
 """
 
 APPLY = """

@@ -15,10 +15,11 @@ from faust.stores import STORES
 from faust.stores.base import SerializedStore
 from faust.types import TP
 
+from moodstream.affect.params import Fold
 from moodstream.schemas.changelog import ChangelogLog, Position
 from moodstream.schemas.errors import Fenced
 from moodstream.state.connection import connect
-from moodstream.state.deployment import check_deployment
+from moodstream.state.deployment import check_deployment, declare_fold
 from moodstream.state.layout import Layout
 from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import RedisPartition
@@ -46,12 +47,14 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         settings: StateSettings,
         changelog: ChangelogLog,
         worker: str,
+        fold: Fold,
         on_wait: Callable[[str | None], None] = lambda reason: None,
     ) -> None:
-        """Give the store its settings, its changelog, the worker's name, and who hears why it waits."""
+        """Give the store its settings, its changelog, the worker's name and fold, and who hears why it waits."""
         self._settings = settings
         self._changelog = changelog
         self._worker = worker
+        self._fold = fold
         self._on_wait = on_wait
         self._owned: dict[int, Ownership] = {}
         self._redis = connect(settings)
@@ -69,6 +72,7 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
     async def open(self) -> None:
         """Claim and restore what is assigned. Raises what an `Ownership.acquire` raises."""
         await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions)
+        await declare_fold(self._redis, self._settings, self._fold, starting=False)
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def acquire(one: Ownership) -> None:

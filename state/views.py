@@ -8,7 +8,9 @@ from struct import Struct as Packing
 from typing import NamedTuple
 
 from moodstream.schemas.errors import FoldMismatch
-from moodstream.state.rows import AGENT, FOLD_VERSION, MemoryContent, Row, unpack_row
+from moodstream.schemas.profile import ProfileValues
+from moodstream.state.profile_row import Profile
+from moodstream.state.rows import AGENT, FOLD_VERSION, PROFILE, MemoryContent, Row, unpack_row
 
 RESTORING = "restoring"
 """Value of the meta field `state` while rows come back from the changelog."""
@@ -31,6 +33,33 @@ class StateFormat:
     def of(cls, raw: Mapping[bytes, bytes]) -> StateFormat:
         """Read the hash. A field that is missing counts as zero or empty."""
         return cls(int(raw.get(b"partitions", 0)), int(raw.get(b"format", 0)), raw.get(b"cluster", b"").decode())
+
+
+PROFILE_FIELD = b"profile:"
+"""In the hash of the deployment: stands before the stamp (hex) of a fold whose default profile the field holds."""
+FOLD_FIELD = b"fold"
+"""In the same hash: fold version, revision and stamp (hex) of the newest fold that a worker has declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFolds:
+    """The folds that workers of a deployment have declared: what readers need to know of them."""
+
+    newest: bytes | None
+    """Stamp of the newest one; None before any worker."""
+    profiles: Mapping[bytes, ProfileValues]
+    """Stamp to the profile of agents that never set one."""
+
+    @classmethod
+    def of(cls, raw: Mapping[bytes, bytes]) -> KnownFolds:
+        """Read the hash of the deployment."""
+        said = raw.get(FOLD_FIELD)
+        profiles = {
+            bytes.fromhex(name.removeprefix(PROFILE_FIELD).decode()): ProfileValues.from_canonical(value)
+            for name, value in raw.items()
+            if name.startswith(PROFILE_FIELD)
+        }
+        return cls(None if said is None else bytes.fromhex(said.split()[2].decode()), profiles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +136,8 @@ class AgentView:
     key: bytes
     meta: PartitionMeta
     rows: Mapping[bytes, Row]
+    default_profile: ProfileValues
+    """Holds if the agent has never set one: that of the fold which wrote the rows."""
     buckets: Sequence[int] = ()
     """Numbers of the buckets that hold memories, ascending; empty unless asked for."""
 
@@ -124,6 +155,11 @@ class AgentView:
         """Body of a row, None when the agent has no such row."""
         row = self.rows.get(suffix)
         return None if row is None else row.body
+
+    @property
+    def profile(self) -> Profile:
+        """The profile in force and its revisions; the view must have been read with the row `profile`."""
+        return Profile.unpack(self.body(PROFILE), self.default_profile)
 
 
 class StoredMemory(NamedTuple):

@@ -24,7 +24,7 @@ async def run(settings: Settings, *, as_json: bool, shown: int) -> int:
     reader = StateReader(settings.state)
     try:
         async with reported(settings.streams):
-            await _audit(settings, LiveDeployment(settings.streams, reader), report)
+            await _audit(settings, LiveDeployment(settings.streams, reader, settings.fold), report)
     finally:
         await reader.close()
     if as_json:

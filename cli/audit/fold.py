@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from moodstream.cli.audit.log import unpacked
 from moodstream.cli.audit.sources import Record, Rows
-from moodstream.cli.oracle import OracleAgent
+from moodstream.cli.oracle import OracleAgent, OracleFold
 from moodstream.schemas.codec import decode
 from moodstream.schemas.errors import MoodstreamError
 from moodstream.schemas.events import InputEvent
@@ -37,10 +37,11 @@ def judge_for(partition: int, partitions: int, limits: Limits) -> Judge:
 class AgentFold:
     """One agent's rows at growing positions of the log."""
 
-    def __init__(self, records: list[bytes], judge: Judge, counted_to: int) -> None:
+    def __init__(self, records: list[bytes], judge: Judge, counted_to: int, rules: OracleFold) -> None:
         self._records = unpacked(records)
         self._judge = judge
         self._counted_to = counted_to
+        self._rules = rules
         self._waiting: Record | None = None
         self._oracle: OracleAgent | None = None
         self.counts: Counter[str] = Counter()
@@ -69,5 +70,5 @@ class AgentFold:
 
     def _fold(self, offset: int, event: InputEvent) -> str:
         if self._oracle is None:
-            self._oracle = OracleAgent(event.tenant_id, event.agent_id)
+            self._oracle = OracleAgent(event.tenant_id, event.agent_id, self._rules)
         return self._oracle.apply(offset, event)

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
-from moodstream.cli.audit.sources import Meta, Record, Rows
+from moodstream.affect.params import revision_of
+from moodstream.affect.settings import FoldSettings
+from moodstream.cli.audit.sources import Folds, Meta, Record, Rows
+from moodstream.cli.oracle import OracleFold
 from moodstream.state.reader import StateReader
 from moodstream.streams.changelog import log_bounds, read_changelog
 from moodstream.streams.settings import StreamSettings
@@ -22,10 +25,18 @@ _IDLE_READS = 60
 class LiveDeployment:
     """Reads what audit compares; joins no group and writes nothing."""
 
-    def __init__(self, streams: StreamSettings, reader: StateReader) -> None:
+    def __init__(self, streams: StreamSettings, reader: StateReader, fold: FoldSettings) -> None:
         self._streams = streams
         self._reader = reader
+        self._fold = fold
         self.partitions = streams.partitions
+
+    async def folds(self) -> Folds:
+        """The folds that workers have declared; those of the settings where Redis knows of none."""
+        found = await self._reader.folds()
+        known = {stamp: OracleFold.of(revision_of(stamp), default) for stamp, default in found.profiles.items()}
+        own = OracleFold.of(self._fold.revision, self._fold.default_profile)
+        return Folds(known.get(found.newest or b"", own), known)
 
     @asynccontextmanager
     async def open_log(self, partition: int) -> AsyncIterator[KafkaLog]:

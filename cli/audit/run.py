@@ -17,7 +17,8 @@ from moodstream.cli.audit.compare import (
 from moodstream.cli.audit.fold import AgentFold, Judge, judge_for
 from moodstream.cli.audit.log import GroupedLog
 from moodstream.cli.audit.report import ENDS, CountFault, Report
-from moodstream.cli.audit.sources import Deployment, Log, Meta, Rows
+from moodstream.cli.audit.sources import Deployment, Folds, Log, Meta, Rows
+from moodstream.cli.oracle import OracleFold
 from moodstream.schemas.limits import Limits
 
 Advance = Callable[[int], None]
@@ -37,14 +38,15 @@ async def audit(
 
     Raises `Restoring` where a partition is being restored, `BrokerUnavailable`, `StoreUnavailable`.
     """
+    folds = await deployment.folds()
     for number in range(deployment.partitions):
         judge = judge_for(number, deployment.partitions, limits)
         async with deployment.open_log(number) as log:
-            await _audit_partition(deployment, number, log, judge, report, advance)
+            await _audit_partition(deployment, number, log, judge, folds, report, advance)
 
 
 async def _audit_partition(
-    deployment: Deployment, number: int, log: Log, judge: Judge, report: Report, advance: Advance
+    deployment: Deployment, number: int, log: Log, judge: Judge, folds: Folds, report: Report, advance: Advance
 ) -> None:
     """Compare every agent that Redis, the changelog or the log of one partition knows.
 
@@ -56,7 +58,7 @@ async def _audit_partition(
     source = meta.source if meta else _position_after(changelog)
     grouped = GroupedLog(log)
     await grouped.read_to(source)
-    partition = _Partition(grouped, source, judge, report, advance)
+    partition = _Partition(grouped, source, judge, folds, report, advance)
     async for key, rows in deployment.redis(number):
         await partition.compare(key, rows, changelog.pop(key, {}))
     for key in sorted(changelog.keys() | grouped.keys()):
@@ -73,10 +75,13 @@ async def _audit_partition(
 class _Partition:
     """One partition whose log has been read up to `source`, the position that Redis names."""
 
-    def __init__(self, log: GroupedLog, source: int, judge: Judge, report: Report, advance: Advance) -> None:
+    def __init__(
+        self, log: GroupedLog, source: int, judge: Judge, folds: Folds, report: Report, advance: Advance
+    ) -> None:
         self._log = log
         self._source = source
         self._judge = judge
+        self._folds = folds
         self._report = report
         self._advance = advance
         self.counts: Counter[str] = Counter()
@@ -87,22 +92,38 @@ class _Partition:
         redis, changelog = without_notices(redis), without_notices(changelog)
         ends = [await self._end(key, redis), await self._end(key, changelog)]
         records = self._log.take(key)
-        fold = AgentFold(records, self._judge, self._source)
-        expected = {end: fold.rows_at(end) for end in sorted(set(ends))}
+        expected, counts = self._expected(records, ends, [self._folds.of(key, rows) for rows in (redis, changelog)])
         covered = self._log.reaches(self._source) and not any(
             from_before(key, rows, self._log.start) for rows in (redis, changelog)
         )
         if covered:
             found = [
-                *against_oracle(expected[ends[0]], redis, "redis"),
-                *against_oracle(expected[ends[1]], changelog, "changelog"),
+                *against_oracle(expected[0], redis, "redis"),
+                *against_oracle(expected[1], changelog, "changelog"),
             ]
         else:
             found = against_changelog(redis, changelog, ends[0] - 1, ends[1] - 1)
-        self._tally(fold.counts, covered, merged(found))
-        if redis or changelog or expected[ends[0]]:
+        self._tally(counts, covered, merged(found))
+        if redis or changelog or expected[0]:
             self._report.add_agent(redis, covered)
         self._advance(len(records))
+
+    def _expected(
+        self, records: list[bytes], ends: list[int], rules: list[OracleFold]
+    ) -> tuple[list[Rows], Counter[str]]:
+        """The rows at each end by the rules there, and how the records before the position ended.
+
+        Redis and the changelog follow other rules only in the moment in which a worker rebuilds the agent.
+        """
+        found: list[Rows] = [{}, {}]
+        counts: Counter[str] = Counter()
+        for rule in {each.stamp: each for each in rules}.values():
+            fold = AgentFold(records, self._judge, self._source, rule)
+            for place in sorted((0, 1), key=ends.__getitem__):
+                if rules[place].stamp == rule.stamp:
+                    found[place] = fold.rows_at(ends[place])
+            counts = fold.counts
+        return found, counts
 
     async def _end(self, key: bytes, rows: Rows) -> int:
         """The position that these rows contain: the partition's, or beyond it the agent's own; its log is read."""

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
+from moodstream.cli.oracle import OracleFold
+from moodstream.cli.oracle.layout import STAMP
+
 Rows = dict[bytes, bytes]
 """Row key (agent key, zero byte, suffix) to the full row."""
 
@@ -28,6 +31,19 @@ class Meta(NamedTuple):
     """By name: accepted, duplicate, erased, dead."""
 
 
+class Folds(NamedTuple):
+    """By which rules the rows of a deployment may have been folded."""
+
+    newest: OracleFold
+    known: Mapping[bytes, OracleFold]
+    """By stamp."""
+
+    def of(self, key: bytes, rows: Rows) -> OracleFold:
+        """The rules that an agent's rows name; the newest ones where there are no rows, or rows that nobody knows."""
+        head = rows.get(key + b"\x00agent", b"")
+        return self.known.get(head[STAMP], self.newest)
+
+
 class Log(Protocol):
     """One partition of the events topic, read once from its start."""
 
@@ -48,6 +64,10 @@ class Deployment(Protocol):
     """A deployment as audit sees it."""
 
     partitions: int
+
+    async def folds(self) -> Folds:
+        """The folds that workers have declared."""
+        ...
 
     def open_log(self, partition: int) -> AbstractAsyncContextManager[Log]:
         """The log of a partition, open for the time of a block."""

@@ -5,5 +5,6 @@ their converter to memories.
 """
 
 from moodstream.cli.oracle.agent import OracleAgent, Verdict
+from moodstream.cli.oracle.profile import OracleFold
 
-__all__ = ["OracleAgent", "Verdict"]
+__all__ = ["OracleAgent", "OracleFold", "Verdict"]

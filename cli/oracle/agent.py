@@ -9,14 +9,13 @@ from moodstream.cli.oracle.appraisal import delta_of, succeeded
 from moodstream.cli.oracle.layout import Kind, agent_key, dated_suffix, hash_id, row_key, write_row
 from moodstream.cli.oracle.memory import body_of, content_of
 from moodstream.cli.oracle.mood import OracleMood, ShiftRow, Signal
-from moodstream.cli.oracle.profile import OracleProfile, dynamics_of, params_hash
+from moodstream.cli.oracle.profile import STANDARD, OracleFold, OracleProfile, dynamics_of
 from moodstream.cli.oracle.trends import OUTCOME, OracleTrends, Report, engagement_values
 from moodstream.schemas.events import DomainEvent, Engagement, InputEvent, MoodSignal, Outcome
 from moodstream.schemas.instants import to_ms
 from moodstream.schemas.profile import AgentProfile
 
 Verdict = Literal["accepted", "duplicate", "conflict"]
-PARAMS = params_hash()
 UNNAMED_CAUSE = "interaction appraisal"
 
 
@@ -26,8 +25,9 @@ class OracleAgent:
     Give it the agent's records in offset order, each once; `rows` can be asked in between.
     """
 
-    def __init__(self, tenant: str, agent: str) -> None:
+    def __init__(self, tenant: str, agent: str, fold: OracleFold = STANDARD) -> None:
         self.key = agent_key(tenant, agent)
+        self._stamp = fold.stamp
         self._first: int | None = None
         self._accepted = 0
         self._newest = 0
@@ -35,7 +35,7 @@ class OracleAgent:
         self._mood = OracleMood()
         self._trends = OracleTrends()
         self._pairs: dict[str, OracleTrends] = {}
-        self._profile = OracleProfile()
+        self._profile = OracleProfile(fold.default)
         self._offsets: dict[bytes, int] = {}
         """Suffix of a row that is packed when asked for, to the offset of its last change."""
         self._written: dict[bytes, bytes] = {}
@@ -62,7 +62,7 @@ class OracleAgent:
         rows = {row_key(self.key, suffix): row for suffix, row in self._written.items()}
         for suffix, offset in self._offsets.items():
             kind, body = self._pack(suffix)
-            rows[row_key(self.key, suffix)] = write_row(kind, offset, PARAMS, body)
+            rows[row_key(self.key, suffix)] = write_row(kind, offset, self._stamp, body)
         return rows
 
     def _count(self, offset: int, t: int) -> None:
@@ -121,7 +121,7 @@ class OracleAgent:
             self._write(Kind.SHIFT, dated_suffix(b"shift", shift.t, shift.id), offset, shift.body)
 
     def _write(self, kind: Kind, suffix: bytes, offset: int, body: bytes) -> None:
-        self._written[suffix] = write_row(kind, offset, PARAMS, body)
+        self._written[suffix] = write_row(kind, offset, self._stamp, body)
 
     def _pack(self, suffix: bytes) -> tuple[Kind, bytes]:
         match suffix.partition(b"/"):

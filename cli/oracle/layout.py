@@ -11,6 +11,8 @@ ROW_FORMAT = 1
 FOLD_VERSION = 1
 WEEK_SECONDS = 604_800
 HEADER = struct.Struct(">BBH8sq")
+STAMP = slice(4, 12)
+"""Where a header has the stamp of the fold."""
 BEFORE_THIS_LOG = -1
 """Header offset, and first offset, of rows from before their log began: the broker lost the log that numbered them."""
 
@@ -48,9 +50,9 @@ def dated_suffix(word: bytes, t_ms: int, ident: bytes) -> bytes:
     return word + b"/" + struct.pack(">I", t_ms // 1000 // WEEK_SECONDS) + ident
 
 
-def write_row(kind: Kind, offset: int, params: bytes, body: bytes) -> bytes:
+def write_row(kind: Kind, offset: int, stamp: bytes, body: bytes) -> bytes:
     """A full row: header of 20 bytes, then the body."""
-    return HEADER.pack(ROW_FORMAT, kind, FOLD_VERSION, params, offset) + body
+    return HEADER.pack(ROW_FORMAT, kind, FOLD_VERSION, stamp, offset) + body
 
 
 def f32(value: float) -> float:

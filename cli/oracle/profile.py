@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from hashlib import blake2b
+from typing import NamedTuple
 
 from moodstream.cli.oracle.dynamics import Dynamics, Triple
 from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
@@ -53,25 +54,44 @@ def canonical(values: ProfileValues) -> str:
     return compact(values.model_dump(mode="json"))
 
 
-def params_hash() -> bytes:
-    """Hash of the fold parameters, 8 bytes, from the defaults written down here."""
+class OracleFold(NamedTuple):
+    """What an operator may have changed: by which rules an agent's log is folded."""
+
+    stamp: bytes
+    """What rows carry, 8 bytes."""
+    default: ProfileValues
+    """The profile of an agent that never set one."""
+
+    @classmethod
+    def of(cls, revision: int, default: ProfileValues) -> OracleFold:
+        """The rules of a deployment with this revision and this default profile."""
+        return cls(stamp_of(revision, canonical(default)), default)
+
+
+def stamp_of(revision: int, default: str) -> bytes:
+    """u16 revision, then 6 bytes of hash of the fold parameters, from the defaults written down here."""
     params = {
         "signals_kept": 64,
         "kept_window_ms": 3_600_000,
         "observations_kept": 64,
         "bucket_seconds": 604_800,
         "fold_version": 1,
-        "default_profile": compact(DEFAULTS),
+        "default_profile": default,
+        "revision": revision,
     }
-    return blake2b(compact(params).encode(), digest_size=8).digest()
+    return struct.pack(">H", revision) + blake2b(compact(params).encode(), digest_size=6).digest()
+
+
+STANDARD = OracleFold.of(0, DEFAULT_PROFILE)
+"""The rules where no operator has changed anything."""
 
 
 class OracleProfile:
     """The profile row of one agent."""
 
-    def __init__(self) -> None:
-        self.values = DEFAULT_PROFILE
-        self.dynamics = dynamics_of(DEFAULT_PROFILE)
+    def __init__(self, default: ProfileValues) -> None:
+        self.values = default
+        self.dynamics = dynamics_of(default)
         self.revisions: list[tuple[bytes, bytes]] = []
         """H(event_id) and the packed revision, oldest first."""
 

@@ -15,7 +15,6 @@ from moodstream.query.parameters import TrendsParameters, or_now
 from moodstream.query.paths import AgentId, Tenant
 from moodstream.schemas.errors import InvalidQuery
 from moodstream.schemas.instants import from_ms, to_ms
-from moodstream.state.profile_row import Profile
 from moodstream.state.rows import PROFILE, TRENDS, pair_suffix
 
 router = APIRouter()
@@ -33,7 +32,7 @@ async def trends(
     names = _signals(asked)
     view = await reader.agent(tenant, agent, (suffix, PROFILE))
     row = _until(TrendRow.unpack(view.body(suffix)), to_ms(as_of))
-    signs = Profile.unpack(view.body(PROFILE)).values.trend_signs
+    signs = view.profile.values.trend_signs
     found = {name: summary(row, name, to_ms(as_of), sign_of(name, signs)) for name in names}
     return TrendsAnswer(
         tenant_id=tenant,

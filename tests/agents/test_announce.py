@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moodstream.affect.mood import mood_at
+from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.announce import mood_changed, profile_message
 from moodstream.agents.decode import others_of
@@ -31,7 +32,7 @@ HOUR_MS = 3_600_000
 def folded(log: Sequence[InputEvent], start: int = 0) -> tuple[AgentRows, list[str]]:
     """An agent after these events, and the octants passed."""
     entries = [Entry.of(offset, event) for offset, event in enumerate(log, start)]
-    agent = AgentRows.load(KEY, dict.fromkeys([*SMALL_ROWS, *map(pair_suffix, others_of(entries))]))
+    agent = AgentRows.load(KEY, dict.fromkeys([*SMALL_ROWS, *map(pair_suffix, others_of(entries))]), STANDARD)
     octants = fold_events(agent, entries, {}).octants
     agent.pack_touched()
     return agent, octants
@@ -118,7 +119,7 @@ def test_a_mood_from_before_this_log_is_not_announced() -> None:
     agent, octants = folded([signal(TENANT, AGENT, "s", T0_MS, 0.5)])
     assert mood_changed(agent, octants) is not None
     rows = {suffix: from_before(row) for suffix, row in agent.stored.items()}
-    old = AgentRows.load(KEY, {**dict.fromkeys(SMALL_ROWS), **rows})
+    old = AgentRows.load(KEY, {**dict.fromkeys(SMALL_ROWS), **rows}, STANDARD)
     assert mood_changed(old, octants) is None
     fold_events(old, [Entry.of(3, signal(TENANT, AGENT, "s2", T0_MS + 1, 0.1))], {})
     old.pack_touched()

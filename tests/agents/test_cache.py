@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import AgentRows
 from moodstream.agents.cache import _BARE, DECODED_FACTOR, RowCache
 
@@ -10,7 +11,7 @@ WEIGHT = (100 + _BARE) * DECODED_FACTOR
 
 def agent(name: str, stored: int = 100) -> AgentRows:
     """An agent with so many bytes of stored rows."""
-    return AgentRows(name.encode(), stored={b"mood": b"x" * stored})
+    return AgentRows(name.encode(), STANDARD, stored={b"mood": b"x" * stored})
 
 
 def held(cache: RowCache, names: str) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.decode import others_of
 from moodstream.agents.fold import Entry, fold_events
@@ -32,7 +33,7 @@ class Store:
 
     def fold(self, entries: Sequence[Entry]) -> None:
         suffixes = [*SMALL_ROWS, *(pair_suffix(other) for other in others_of(entries))]
-        agent = AgentRows.load(KEY, {suffix: self.rows.get(row_key(KEY, suffix)) for suffix in suffixes})
+        agent = AgentRows.load(KEY, {suffix: self.rows.get(row_key(KEY, suffix)) for suffix in suffixes}, STANDARD)
         changes = fold_events(
             agent, entries, {e.ident: self.contents[e.ident] for e in entries if e.ident in self.contents}
         )

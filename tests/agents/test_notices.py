@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from moodstream.affect.params import STANDARD
 from moodstream.affect.statistics import summary
 from moodstream.agents import notices
 from moodstream.agents.agent_rows import AgentRows
@@ -266,4 +267,4 @@ def test_rows_that_a_chunk_has_not_touched_are_not_looked_at(monkeypatch: pytest
         raise AssertionError("looked")
 
     monkeypatch.setattr(notices, "look_all", never)
-    assert notices.look([watched.agent, AgentRows(KEY)]) == []
+    assert notices.look([watched.agent, AgentRows(KEY, STANDARD)]) == []

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents import worker as room
 from moodstream.agents.lane import Lanes
 from moodstream.agents.settings import WorkerSettings
@@ -28,7 +29,7 @@ from support.waiting import eventually
 
 @pytest.fixture
 def worker() -> Worker:
-    return Worker(StreamSettings(), StateSettings(), WorkerSettings(name="w"))
+    return Worker(StreamSettings(), StateSettings(), WorkerSettings(name="w"), STANDARD)
 
 
 def bound(worker: Worker, folder: Path) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.decode import others_of
 from moodstream.agents.fold import Entry, fold_events
@@ -28,7 +29,7 @@ class Worker:
         """Load, fold, store."""
         pairs = [pair_suffix(other) for other in others_of(entries)]
         small = {split_row_key(key)[1]: row for key, row in self.rows.items()}
-        agent = AgentRows.load(KEY, {suffix: small.get(suffix) for suffix in (*SMALL_ROWS, *pairs)})
+        agent = AgentRows.load(KEY, {suffix: small.get(suffix) for suffix in (*SMALL_ROWS, *pairs)}, STANDARD)
         changes = fold_events(agent, entries, self._known())
         self.rows |= changes.rows | agent.pack_touched()
         for at, count in enumerate((changes.accepted, changes.duplicate, changes.conflict)):

@@ -10,10 +10,10 @@ from struct import pack, unpack
 import msgspec
 import pytest
 
-from moodstream.affect.params import PARAMS_HASH
+from moodstream.affect.params import STANDARD
 from moodstream.cli.oracle import OracleAgent
 from moodstream.cli.oracle.appraisal import EMOTIONS
-from moodstream.cli.oracle.profile import DEFAULTS, compact, params_hash
+from moodstream.cli.oracle.profile import DEFAULTS, compact, stamp_of
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.profile import DEFAULT_PROFILE
 from support import logs
@@ -30,7 +30,7 @@ def h(text: str) -> bytes:
 
 def header(kind: int, offset: int) -> bytes:
     """The first 20 bytes of a row."""
-    return bytes([1, kind, 0, 1]) + PARAMS_HASH + offset.to_bytes(8, "big")
+    return bytes([1, kind, 0, 1]) + STANDARD.stamp + offset.to_bytes(8, "big")
 
 
 def dated(word: bytes, name: str, ms: int = T0) -> bytes:
@@ -57,7 +57,7 @@ def as_f32(*values: float) -> tuple[float, ...]:
 
 
 def test_parameters_are_those_of_the_worker() -> None:
-    assert params_hash() == PARAMS_HASH
+    assert stamp_of(0, compact(DEFAULTS)) == STANDARD.stamp
     assert compact(DEFAULTS).encode() == DEFAULT_PROFILE.canonical()
 
 

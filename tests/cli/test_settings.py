@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from moodstream.affect.params import Fold
 from moodstream.cli.settings import load
 from moodstream.schemas.errors import InvalidSettings
+from moodstream.schemas.profile import ProfileValues
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +91,12 @@ def test_settings_load_no_framework() -> None:
     code = f"import sys, moodstream.cli.main; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_default_profile_is_set_by_file_and_environment(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (alone / "moodstream.toml").write_text(
+        "[fold]\nrevision = 3\n[fold.default_profile]\ntau_hours = [6.0, 6.0, 6.0]\n"
+    )
+    assert load().fold.fold == Fold.of(3, ProfileValues(tau_hours=(6.0, 6.0, 6.0)))
+    monkeypatch.setenv("MOODSTREAM_FOLD__DEFAULT_PROFILE", '{"influence": 0.5, "tau_hours": [6, 6, 6]}')
+    assert load().fold.fold == Fold.of(3, ProfileValues(influence=0.5, tau_hours=(6.0, 6.0, 6.0)))

@@ -11,6 +11,7 @@ from moodstream.cli.chatlog import read_messages
 from moodstream.cli.main import app
 from moodstream.cli.settings import Settings
 from moodstream.schemas.limits import Limits
+from moodstream.schemas.profile import ProfileValues
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = [path.name for path in (ROOT / "src/moodstream").iterdir() if path.is_symlink()]
@@ -23,7 +24,7 @@ COMMANDS |= {group.name for group in app.registered_groups if group.name}
 def settings(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, object]]:
     for name, field in model.model_fields.items():
         kind = field.annotation
-        if kind is Limits:
+        if kind in (Limits, ProfileValues):
             continue
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from settings(kind, f"{path}{name}.")

@@ -16,7 +16,7 @@ profiles = st.builds(ProfileValues, baseline=three, tau_hours=hours, max_displac
 
 
 def _changed(changes: list[tuple[ProfileValues, int, Any]]) -> Profile:
-    profile = Profile()
+    profile = Profile(DEFAULT_PROFILE)
     for n, (values, t, x) in enumerate(changes):
         profile.change(b"%012d" % n, values, Revision(t, x, Profile(values).dynamics))
     return profile
@@ -28,7 +28,7 @@ changes = st.lists(st.tuples(profiles, st.integers(0, 2**45), three), min_size=1
 @given(changes)
 def test_a_row_is_read_back_to_the_bit(found: list[tuple[ProfileValues, int, Any]]) -> None:
     profile = _changed(found)
-    again = Profile.unpack(profile.pack())
+    again = Profile.unpack(profile.pack(), DEFAULT_PROFILE)
     assert again.pack() == profile.pack()
     assert (again.values, again.dynamics) == (profile.values, profile.dynamics)
     assert again.revisions == profile.revisions
@@ -53,5 +53,5 @@ def test_the_bytes_are_those_of_the_page() -> None:
 
 
 def test_without_a_row_it_is_the_default() -> None:
-    profile = Profile.unpack(None)
+    profile = Profile.unpack(None, DEFAULT_PROFILE)
     assert (profile.values, profile.revisions) == (DEFAULT_PROFILE, [])

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from moodstream.cli.audit.fold import judge_for
 from moodstream.cli.audit.report import Report
 from moodstream.cli.audit.run import audit
-from moodstream.cli.audit.sources import Meta, Record, Rows
+from moodstream.cli.audit.sources import Folds, Meta, Record, Rows
 from moodstream.cli.oracle import OracleAgent
+from moodstream.cli.oracle.profile import STANDARD
 from moodstream.schemas.codec import encode
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, partition_of
@@ -113,6 +114,10 @@ class FakeDeployment:
         return rows
 
     # -- what an audit asks
+
+    async def folds(self) -> Folds:
+        """The rules of this worker."""
+        return Folds(STANDARD, {STANDARD.stamp: STANDARD})
 
     @asynccontextmanager
     async def open_log(self, partition: int) -> AsyncIterator[FakeLog]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.cache import RowCache
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.schemas.codec import encode
@@ -90,7 +91,7 @@ class Line:
         self.steps.clear()
         self.producer.asked = self._step
         cache = RowCache(self.cache_bytes)
-        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache)  # type: ignore[arg-type]
+        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, STANDARD)  # type: ignore[arg-type]
 
     async def _gate(self, point: str) -> None:
         self._step(point)

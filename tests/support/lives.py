@@ -9,7 +9,7 @@ from moodstream.affect.dynamics import signal_delta
 from moodstream.affect.mood import MoodRow, Revision, Shift, Signal, rebase, shift
 from moodstream.affect.trends import TrendRow, observe
 from moodstream.schemas.identity import hash_id
-from moodstream.schemas.profile import ProfileValues
+from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import MOOD, PROFILE, TRENDS, MemoryRow, pair_suffix
 from support.stored import Stored, memory_row
@@ -25,7 +25,7 @@ class Life:
     tenant: str
     agent: str
     row: MoodRow = field(default_factory=MoodRow)
-    profile: Profile = field(default_factory=Profile)
+    profile: Profile = field(default_factory=lambda: Profile(DEFAULT_PROFILE))
     trends: dict[bytes, TrendRow] = field(default_factory=dict)
     memories: dict[bytes, MemoryRow] = field(default_factory=dict)
     offset: int = -1

@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from moodstream.schemas.identity import agent_key, encode_id, hash_id, partition_of
+from moodstream.schemas.profile import DEFAULT_PROFILE
 from moodstream.state.layout import Layout, format_key
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import (
@@ -32,7 +33,16 @@ class Stored:
     def __init__(self, url: str, prefix: str, partitions: int = 4) -> None:
         self.redis = Redis.from_url(url, protocol=2)
         self.url, self.prefix, self.partitions = url, prefix, partitions
-        self.redis.hset(format_key(prefix), mapping={"partitions": partitions, "format": 1, "cluster": "test"})
+        self.stamp = PARAMS
+        self.redis.hset(
+            format_key(prefix),
+            mapping={
+                "partitions": partitions,
+                "format": 1,
+                "cluster": "test",
+                "profile:" + PARAMS.hex(): DEFAULT_PROFILE.canonical(),
+            },
+        )
         for number in range(partitions):
             self.meta(number)
 
@@ -54,7 +64,7 @@ class Stored:
 
     def put(self, tenant: str, agent: str, suffix: bytes, body: bytes, offset: int, fold: int = 1) -> None:
         key, layout = self.of(tenant, agent)
-        row = pack_row(kind_of(suffix), offset, body, PARAMS, fold)
+        row = pack_row(kind_of(suffix), offset, body, self.stamp, fold)
         self.redis.hset(layout.agent(key), suffix, row)
 
     def agent(self, tenant: str, agent: str, version: int, accepted: int = 1, newest: int = 0) -> None:
@@ -71,7 +81,7 @@ class Stored:
         with self.redis.pipeline(transaction=False) as pipe:
             for row, offset in rows:
                 ident, bucket, body = hash_id(row.content.event_id), bucket_of(row.content.occurred_us), row.encode()
-                pipe.hset(layout.memory(key, bucket), ident, pack_row(Kind.MEMORY, offset, body, PARAMS))
+                pipe.hset(layout.memory(key, bucket), ident, pack_row(Kind.MEMORY, offset, body, self.stamp))
                 pipe.hset(layout.ids(key), ident, b"%d" % bucket)
                 pipe.hset(layout.buckets(key), bucket, "")
             pipe.execute()
@@ -81,7 +91,7 @@ class Stored:
         key, layout = self.of(tenant, agent)
         field = b"s" + hash_id(row.content.event_id)
         place = layout.memory(key, bucket_of(row.content.occurred_us))
-        self.redis.hset(place, field, pack_row(Kind.SHIFT, offset, body, PARAMS))
+        self.redis.hset(place, field, pack_row(Kind.SHIFT, offset, body, self.stamp))
 
 
 def memory_row(event_id: str, occurred_us: int, shift: tuple[float, ...] | None = None, **more: object) -> MemoryRow:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.decode import others_of
 from moodstream.agents.fold import Entry, fold_events
@@ -24,7 +25,7 @@ HOUR_MS = 3_600_000
 class Watched:
     """`turns` is what was announced. The offset of an event is its number."""
 
-    agent: AgentRows = field(default_factory=lambda: AgentRows.load(KEY, dict.fromkeys(SMALL_ROWS)))
+    agent: AgentRows = field(default_factory=lambda: AgentRows.load(KEY, dict.fromkeys(SMALL_ROWS), STANDARD))
     rows: dict[bytes, bytes] = field(default_factory=dict)
     """Small rows by suffix, as they were packed last."""
     turns: list[Turn] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Watched:
 
     def restart(self) -> None:
         """Go on from the packed rows, as the next worker does."""
-        self.agent = AgentRows.load(KEY, {**dict.fromkeys(SMALL_ROWS), **self.rows})
+        self.agent = AgentRows.load(KEY, {**dict.fromkeys(SMALL_ROWS), **self.rows}, STANDARD)
 
 
 def replies(signal: str, values: Sequence[Any], start: int = 0, other: str = "u", gap_hours: float = 1.0) -> list[Any]:
