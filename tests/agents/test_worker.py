@@ -197,7 +197,9 @@ class Said(list[tuple[str | None, dict[int, str]]]):
 
     fails: Exception | None = None
 
-    async def __call__(self, redis: Any, state: Any, name: str, waiting: str | None, phases: dict[int, str]) -> None:
+    async def __call__(
+        self, redis: Any, state: Any, name: str, waiting: str | None, phases: dict[int, str], progress: object = None
+    ) -> None:
         fails, self.fails = self.fails, None
         if fails is not None:
             raise fails
