@@ -6,6 +6,7 @@ import struct
 from typing import Literal
 
 from moodstream.cli.oracle.appraisal import delta_of, succeeded
+from moodstream.cli.oracle.dynamics import AXES, Triple, triple
 from moodstream.cli.oracle.layout import Kind, agent_key, dated_suffix, hash_id, row_key, write_row
 from moodstream.cli.oracle.memory import body_of, content_of
 from moodstream.cli.oracle.mood import OracleMood, ShiftRow, Signal
@@ -64,6 +65,12 @@ class OracleAgent:
             kind, body = self._pack(suffix)
             rows[row_key(self.key, suffix)] = write_row(kind, offset, self._stamp, body)
         return rows
+
+    def mood_at(self, t: int) -> tuple[Triple, Triple]:
+        """Mood and displacement at a time (ms) that must not lie before any signal or profile change."""
+        dynamics = self._profile.dynamics
+        x = self._mood.displacement_at(t, dynamics)
+        return triple([dynamics.baseline[axis] + x[axis] for axis in AXES]), x
 
     def _count(self, offset: int, t: int) -> None:
         self._first = offset if self._first is None else self._first

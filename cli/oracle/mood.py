@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from copy import copy
 from typing import NamedTuple
 
 from moodstream.cli.oracle.dynamics import AXES, Dynamics, Triple
@@ -101,6 +102,14 @@ class OracleMood:
             return False
         _, since, until = self.late
         return since <= t <= until + FORGOTTEN * max(dynamics.tau_ms(axis) for axis in AXES)
+
+    def displacement_at(self, t: int, dynamics: Dynamics) -> Triple:
+        """The displacement at a time that lies before no signal: what a reader is to be told. Changes nothing."""
+        last = copy(self)
+        last.kept = list(self.kept)
+        while last.kept:
+            last._oldest_leaves(dynamics)
+        return (0.0, 0.0, 0.0) if last.base is None else dynamics.decay(last.base.x, t - last.base.t)
 
     def pack(self) -> bytes:
         """The body of the mood row."""

@@ -46,6 +46,11 @@ class Server:
 
     def start(self) -> None:
         """Start the process and return when it accepts connections."""
+        self.spawn()
+        wait_until(self.ready, seconds=60, what=f"{self.name} on port {self.port}")
+
+    def spawn(self) -> None:
+        """Start the process and do not wait."""
         with self.log.open("ab") as log:
             # Its own session: Ctrl-C ends the tests, which then end the server.
             self.process = subprocess.Popen(
@@ -57,7 +62,6 @@ class Server:
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
-        wait_until(self._ready, seconds=60, what=f"{self.name} on port {self.port}")
 
     def stop(self) -> None:
         """Ask the process to end, and end it when it has not after ten seconds."""
@@ -87,7 +91,8 @@ class Server:
         """Let a frozen process go on."""
         self._running().send_signal(signal.SIGCONT)
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
+        """Whether it accepts connections; RuntimeError with the end of its log where it has ended."""
         code = self._running().poll()
         if code is not None:
             tail = self.log.read_text(errors="replace")[-2000:]

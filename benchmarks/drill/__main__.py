@@ -1,0 +1,85 @@
+"""`scripts/drill`: read the options, run the rounds, print what came out. Exit code 1: something was found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from drill.memory import Memory, OtherDrillError
+from drill.options import Options, parsed
+from drill.report import show
+from drill.results import Result
+from drill.run import running
+from support import commands
+
+
+def main() -> None:
+    """Run the command."""
+    options = parsed(sys.argv[1:])
+    for name in ("aiokafka", "kafka", "httpx", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # they complain of what is done to them on purpose
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    problem = commands.fetch_kafka()
+    if problem:
+        sys.exit(problem)
+    try:
+        memory = Memory.opened(options.identity, options.resume)
+    except OtherDrillError as error:
+        print(f"error: {error}; give another file", file=sys.stderr)
+        sys.exit(2)
+    asyncio.run(drill(options, memory))
+    sys.exit(report(options, memory))
+
+
+async def drill(options: Options, memory: Memory) -> None:
+    """Run the rounds that are missing."""
+    numbers = memory.missing(options.rounds) if options.only is None else [options.only]
+    console = Console(stderr=True, highlight=False)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("drill", total=len(numbers))
+        async with running(options, lambda text: bar.console.print(text, soft_wrap=True, markup=False)) as run:
+            for number in numbers:
+                result = await run.play(number)
+                memory.add(result)
+                if not console.is_terminal:
+                    console.print(line(result), soft_wrap=True, markup=False)
+                bar.update(
+                    task, advance=1, description=f"drill, {sum(not r.ok for r in memory.results.values())} failed"
+                )
+                if options.stop_early and not result.ok:
+                    return
+
+
+def line(result: Result) -> str:
+    """Tell of a round where no bar is seen."""
+    verdict = "ok" if result.ok else "FAILED"
+    return (
+        f"round {result.number}: {', '.join(result.kinds)}: {verdict}, {result.events} events, {result.seconds:.0f} s"
+    )
+
+
+def report(options: Options, memory: Memory) -> int:
+    """Print everything; give the exit code."""
+    found = memory.as_json()
+    results = [memory.results[number] for number in sorted(memory.results)]
+    show(Console(highlight=False, width=120), results, found["totals"])
+    if options.json:
+        print(json.dumps({**found["drill"], **found["totals"]}))
+    return 1 if found["totals"]["failed"] else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""The checks at the end of a round: pure, so that each can be shown to find what it looks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
+from typing import Any
+
+from drill.publisher import Sent
+from drill.reader import Answer
+from drill.story import Raw
+from drill.truth import Life, Triple, Truth
+from moodstream.cli.audit.sources import Record
+from moodstream.schemas.codec import encode
+from moodstream.schemas.events import AgentProfile
+from moodstream.schemas.identity import MOOD_PREFIX, agent_key
+
+_CLOSE = 1e-9
+_AXES = ("pleasure", "arousal", "dominance")
+
+Place = tuple[int, int]
+"""Partition and offset."""
+
+
+def not_in_log(sent: Iterable[Sent], log: Mapping[int, Sequence[Record]]) -> list[str]:
+    """What the broker has acknowledged, and does not have."""
+    there = {(partition, record.offset): record.value for partition, records in log.items() for record in records}
+    return [
+        f"{one.partition}/{one.offset}: acknowledged, and not in the log"
+        for one in sent
+        if there.get((one.partition, one.offset), b"?") != _value(one)
+    ]
+
+
+def _value(one: Sent) -> bytes | None:
+    return one.item.value if isinstance(one.item, Raw) else encode(one.item).value
+
+
+def expected_memories(sent: Iterable[Sent]) -> dict[bytes, set[str]]:
+    """Ids by agent of all events in the publisher's list that have to be memories."""
+    found: dict[bytes, set[str]] = {}
+    for one in sent:
+        if not isinstance(one.item, Raw | AgentProfile):
+            key = agent_key(one.item.tenant_id, one.item.agent_id)
+            found.setdefault(key, set()).add(one.item.event_id)
+    return found
+
+
+def names_of(memories: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How often each event is listed. A mood signal is listed as the shift alone; other events beside their shifts."""
+    plain, shifted = Counter[str](), Counter[str]()
+    for each in memories:
+        if each["type"] == "mood.state":
+            shifted[each["memory_id"].removeprefix(MOOD_PREFIX)] += 1
+        else:
+            plain[each["memory_id"]] += 1
+    return plain | shifted
+
+
+def lost_memories(expected: Mapping[bytes, set[str]], listed: Mapping[bytes, Counter[str]]) -> list[str]:
+    """Events that are no memories."""
+    return [
+        f"{key.decode()}: {name} is no memory"
+        for key, names in expected.items()
+        for name in sorted(names - listed.get(key, Counter()).keys())
+    ]
+
+
+def double_memories(expected: Mapping[bytes, set[str]], listed: Mapping[bytes, Counter[str]]) -> list[str]:
+    """Memories that are there more than once, or of no event."""
+    return [
+        f"{key.decode()}: {name} is there {count} times"
+        for key, names in listed.items()
+        for name, count in names.items()
+        if count > 1 or name not in expected.get(key, ())
+    ]
+
+
+def miscounted(sent: Iterable[Sent], counts: Mapping[str, int], records: int) -> tuple[list[str], list[str]]:
+    """Lost and double by the four counts: they add up to the records, and each event id was accepted once."""
+    lost, double = [], []
+    ids = {(one.item.tenant_id, one.item.agent_id, one.item.event_id) for one in sent if not isinstance(one.item, Raw)}
+    accepted, total = counts.get("accepted", 0), sum(counts.values())
+    if accepted != len(ids):
+        (double if accepted > len(ids) else lost).append(f"{accepted} events accepted, of {len(ids)} different ones")
+    if total != records:
+        (double if total > records else lost).append(f"{total} records counted, of {records}")
+    return lost, double
+
+
+def unburied(sent: Iterable[Sent], letters: set[Place]) -> list[str]:
+    """Malformed records without a dead letter."""
+    places = {(one.partition, one.offset) for one in sent if isinstance(one.item, Raw)}
+    return [f"{partition}/{offset}: no dead letter" for partition, offset in sorted(places - letters)]
+
+
+def unannounced(truth: Truth, announced: Mapping[bytes, int]) -> list[str]:
+    """Agents whose last mood nobody was told, or who were told of one that is none."""
+    return [
+        f"{key.decode()}: mood {life.mood_offset}, announced {announced.get(key, -1)}"
+        for key, life in truth.lives.items()
+        if announced.get(key, -1) != life.mood_offset
+    ]
+
+
+def false_reads(truth: Truth, answers: Iterable[Answer]) -> list[str]:
+    """Answers that no prefix of the agent's history gives."""
+    return [text for answer in answers if (text := _false(truth, answer))]
+
+
+def _false(truth: Truth, answer: Answer) -> str:
+    key = agent_key(answer.tenant, answer.agent)
+    version = answer.body["applied"]["version"]
+    life = truth.lives.get(key, Life())
+    if version not in life.prefixes:
+        return f"{key.decode()}: version {version} is of no record that was accepted"
+    fault = (_false_mood if answer.what == "mood" else _false_memories)(life, version, answer.body)
+    return f"{key.decode()} at version {version}: {fault}" if fault else ""
+
+
+def _false_mood(life: Life, version: int, body: Mapping[str, Any]) -> str:
+    right = life.prefixes[version]
+    for name, expected in (("mood", right.mood), ("displacement", right.displacement)):
+        if not _same(body[name], expected):
+            return f"{name} {body[name]}, expected {expected}"
+    return ""
+
+
+def _same(axes: Mapping[str, float], expected: Triple) -> bool:
+    pairs = zip((axes[name] for name in _AXES), expected, strict=True)
+    return all(isclose(found, wanted, rel_tol=0, abs_tol=_CLOSE) for found, wanted in pairs)
+
+
+def _false_memories(life: Life, version: int, body: Mapping[str, Any]) -> str:
+    if body["next"] is not None:
+        return ""
+    found = names_of(body["memories"])
+    right = Counter(name for offset, name in life.memories if offset <= version)
+    return "" if found == right else f"memories {sorted((found - right) + (right - found))} are too many or missing"

@@ -1,0 +1,73 @@
+"""How long nothing went on: the longest time in which a partition had something to read and did not move."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from drill.names import PARTITIONS
+from drill.publisher import Sent
+from drill.store import Store
+from moodstream.state.layout import Layout
+
+STEP_SECONDS = 0.1
+
+
+@dataclass
+class Pace:
+    """Looks at positions as they come in. Times are seconds of any one clock."""
+
+    longest: float = 0.0
+    _reached: dict[int, int] = field(default_factory=dict)
+    _waits_since: dict[int, float] = field(default_factory=dict)
+
+    def look(self, now: float, ends: Mapping[int, int], sources: Mapping[int, int]) -> None:
+        """Take the ends of the log as far as they are known, and the positions, of which some may be unknown."""
+        for partition, end in ends.items():
+            reached = self._reached.get(partition, 0)
+            source = max(sources.get(partition, 0), reached)
+            self._reached[partition] = source
+            if source >= end:
+                self._waits_since.pop(partition, None)
+            elif source > reached:
+                self._waits_since[partition] = now
+            else:
+                since = self._waits_since.setdefault(partition, now)
+                self.longest = max(self.longest, now - since)
+
+
+async def watch(pace: Pace, store: Store, prefix: str, sent: Callable[[], list[Sent]]) -> None:
+    """Look every so often, until cancelled."""
+    ends: dict[int, int] = {}
+    seen = 0
+    while True:
+        new = sent()[seen:]
+        seen += len(new)
+        for one in new:
+            ends[one.partition] = max(ends.get(one.partition, 0), one.offset + 1)
+        pace.look(time.monotonic(), ends, await positions(store, prefix))
+        await asyncio.sleep(STEP_SECONDS)
+
+
+async def positions(store: Store, prefix: str) -> dict[int, int]:
+    """Positions in the log as Redis has them now; none where it does not answer."""
+    return {p: int(meta.get(b"source", 0)) for p, meta in (await metas(store, prefix)).items()}
+
+
+async def metas(store: Store, prefix: str) -> dict[int, dict[bytes, bytes]]:
+    """What Redis says of each partition; nothing where it does not answer at once."""
+    try:
+        async with (
+            Redis.from_url(store.direct, socket_timeout=0.5, socket_connect_timeout=0.5) as redis,
+            redis.pipeline(transaction=False) as pipe,
+        ):
+            for partition in range(PARTITIONS):
+                pipe.hgetall(Layout(prefix, partition).meta)
+            return dict(enumerate(await pipe.execute()))
+    except (RedisError, OSError, TimeoutError):
+        return {}

@@ -1,0 +1,79 @@
+"""What the log says, told by the oracle: who has accepted what, and the mood after every prefix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from drill.story import END_MS
+from moodstream.cli.audit.compare import offset_of
+from moodstream.cli.audit.fold import judge_for
+from moodstream.cli.audit.sources import Record
+from moodstream.cli.oracle import OracleAgent
+from moodstream.schemas.events import AgentProfile, InputEvent
+from moodstream.schemas.identity import agent_key
+from moodstream.schemas.limits import DEFAULT_LIMITS
+
+Triple = tuple[float, float, float]
+
+
+class Prefix(NamedTuple):
+    """An agent after one accepted record: mood and displacement at the time that readers ask for."""
+
+    mood: Triple
+    displacement: Triple
+
+
+@dataclass
+class Life:
+    """What one agent's part of the log comes to."""
+
+    prefixes: dict[int, Prefix] = field(default_factory=dict)
+    """By the offset of the accepted record."""
+    memories: list[tuple[int, str]] = field(default_factory=list)
+    """Offset and event id of each event that became a memory."""
+    mood_offset: int = -1
+    """Offset of the record that changed the mood row last; -1: none did."""
+
+
+@dataclass
+class Truth:
+    """All agents, and how the records ended."""
+
+    lives: dict[bytes, Life] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, log: Mapping[int, Sequence[Record]], partitions: int) -> Truth:
+        """Fold a whole log."""
+        truth = cls()
+        for partition, records in log.items():
+            judge = judge_for(partition, partitions, DEFAULT_LIMITS)
+            oracles: dict[bytes, OracleAgent] = {}
+            for record in records:
+                event = judge(record)
+                if event is None:
+                    truth.counts["dead"] += 1
+                else:
+                    truth._fold(oracles, record.offset, event)
+            truth._end(oracles)
+        return truth
+
+    def _fold(self, oracles: dict[bytes, OracleAgent], offset: int, event: InputEvent) -> None:
+        key = agent_key(event.tenant_id, event.agent_id)
+        oracle = oracles.setdefault(key, OracleAgent(event.tenant_id, event.agent_id))
+        verdict = oracle.apply(offset, event)
+        self.counts["duplicate" if verdict == "conflict" else verdict] += 1
+        if verdict == "accepted":
+            life = self.lives.setdefault(key, Life())
+            life.prefixes[offset] = Prefix(*oracle.mood_at(END_MS))
+            if not isinstance(event, AgentProfile):
+                life.memories.append((offset, event.event_id))
+
+    def _end(self, oracles: Mapping[bytes, OracleAgent]) -> None:
+        for key, oracle in oracles.items():
+            row = oracle.rows().get(key + b"\0mood")
+            if key in self.lives and row is not None:
+                self.lives[key].mood_offset = offset_of(row)
