@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from moodstream.affect.dynamics import AT_REST, Dynamics, Triple, decay, limit
 from moodstream.affect.mood_row import MoodRow, Shift
-from moodstream.affect.reading import Reading, Revision, trajectory_points
+from moodstream.affect.reading import Reading, Revision, took_over, trajectory_points
 
 __all__ = ["Explanation", "Moved", "Part", "came_late", "explain", "reach_ms"]
 
@@ -206,12 +206,16 @@ class _Story:
         return AT_REST if point.x == limit(moved.delta, moved.dynamics) else None
 
     def _changed(self, known: _At | None, change: Revision, epoch: int) -> tuple[_At | None, Part | None]:
-        if change.x == AT_REST and known is None:
-            return None, None
-        after = _At(change.t, change.x, change.dynamics)
+        held = self.revisions[epoch - 2].dynamics if epoch > 1 else self.initial
+        if change.dynamics == held or change.t > self.at:
+            return known, None  # it moved nothing, so it does not matter which shifts of its time came before it
         if known is None or known.t > change.t:
-            return after, None
-        cut = _cut(decay(known.x, change.t - known.t, known.dynamics), change.x, change.dynamics)
+            return (known if change.x == AT_REST else _At(change.t, change.x, change.dynamics)), None
+        before = decay(known.x, change.t - known.t, known.dynamics)
+        if not took_over(change, before):
+            return known, None
+        after = _At(change.t, change.x, change.dynamics)
+        cut = _cut(before, change.x, change.dynamics)
         part = self._part(change.t, b"", AT_REST, cut, epoch, change.dynamics)
         return after, None if cut == AT_REST else part
 

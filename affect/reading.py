@@ -81,27 +81,35 @@ def mood_from_points(
     `initial` holds before the first of them. `late` is that of the mood row: shifts that were final before a late
     signal came do not contain it. Flagged approximate also where the profile then in force is no longer kept.
     """
-    revision = next((r for r in reversed(revisions) if r.t <= t), None)
-    dynamics = initial if revision is None else revision.dynamics
+    known = [r for r in revisions if r.t <= t]
+    dynamics = known[-1].dynamics if known else initial
     point = max((p for p in points if p.t <= t), default=None)
-    at, x = _start(point, revision)
-    forgotten = revision is None and len(revisions) >= _REVISIONS_KEPT
+    at, x = _start(point, known, initial)
+    forgotten = not known and len(revisions) >= _REVISIONS_KEPT
     approximate = forgotten or in_late_window(late, t, dynamics) or (point is not None and point.approximate)
     x = decay(x, t - at, dynamics)
     return Reading(mood_of(x, dynamics), x, approximate, before_base=False)
 
 
-def _start(point: Shift | None, revision: Revision | None) -> tuple[int, Triple]:
+def _start(point: Shift | None, revisions: Sequence[Revision], initial: Dynamics) -> tuple[int, Triple]:
     """Return the time and displacement from which the decay begins: the newer of a shift and a profile change."""
     if point is None:
-        return (0, AT_REST) if revision is None else (revision.t, revision.x)
-    if revision is None or revision.t < point.t:
-        return point.t, point.x
-    if revision.t > point.t and revision.x != AT_REST:
-        return revision.t, revision.x
-    # Either both have one time, and the shift may be the older one: then the bounds of the change apply to it. Or the
-    # change was made before any signal was known, so it took nothing over, and the shift is the newer one in the log.
-    return point.t, limit(point.x, revision.dynamics)
+        return (revisions[-1].t, revisions[-1].x) if revisions else (0, AT_REST)
+    at, x, held = point.t, point.x, initial
+    for revision in revisions:
+        if revision.t > point.t and took_over(revision, decay(x, max(revision.t - at, 0), held)):
+            at, x = revision.t, revision.x
+        elif revision.t >= point.t:
+            # Either both have one time, and the shift may be the older one: then the bounds of the change apply to it.
+            # Or the change was made before any signal was known, and the shift is the newer one in the log.
+            x = limit(x, revision.dynamics)
+        held = revision.dynamics
+    return at, x
+
+
+def took_over(revision: Revision, x: Triple) -> bool:
+    """Tell whether a profile change found displacement `x`; if not, it was made before any signal was known."""
+    return revision.x != AT_REST or limit(x, revision.dynamics) == AT_REST
 
 
 def _newest_until(row: MoodRow, t: int, dynamics: Dynamics) -> tuple[int, Triple] | None:

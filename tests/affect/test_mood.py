@@ -231,6 +231,22 @@ def test_a_profile_change_before_any_signal_takes_nothing_over() -> None:
     assert found == mood_at(row, START + 7, DYNAMICS[EDGY])
 
 
+def test_a_profile_change_may_cut_off_all_there_is() -> None:
+    """EDGY rests at the lowest pleasure: what lies below is cut to nothing, which is not the same as taking nothing."""
+    row, revisions, points, now = MoodRow(), [], [], CALM
+    fold(row, Arrival(START, b"i" * 12, (-0.25, 0.0, 0.0)))
+    for n, new in ((1, EDGY), (2, CALM)):
+        made, shifts = rebase(row, START + n * HOUR, DYNAMICS[now], DYNAMICS[new])
+        points += shifts
+        revisions.append(Revision(made.t, made.x, DYNAMICS[new]))
+        now = new
+        assert made.x == (0.0, 0.0, 0.0)
+        for t in (made.t, made.t + HOUR // 2):
+            found = mood_from_points(points, revisions, t, initial=DYNAMICS[CALM])
+            assert found == mood_at(row, t, DYNAMICS[now])
+            assert found.displacement == (0.0, 0.0, 0.0)
+
+
 def test_the_window_is_64_signals_and_one_hour() -> None:
     row = MoodRow()
     assert [one for n in range(64) for one in fold(row, numbered(n, START + n))] == []
