@@ -158,6 +158,7 @@ def test_moods_agree_with_the_oracle_after_every_record(played: Played) -> None:
     from moodstream.cli.audit.fold import judge_for
     from moodstream.cli.oracle import OracleAgent
     from moodstream.schemas.limits import DEFAULT_LIMITS
+    from moodstream.schemas.profile import DEFAULT_PROFILE
     from moodstream.state.profile_row import Profile
     from moodstream.state.rows import unpack_row
 
@@ -174,7 +175,7 @@ def test_moods_agree_with_the_oracle_after_every_record(played: Played) -> None:
                 continue
             bodies = {key: unpack_row(row).body for key, row in oracle.rows().items()}
             row = MoodRow.unpack(bodies.get(key + b"\0mood"))
-            profile = Profile.unpack(bodies.get(key + b"\0profile"))
+            profile = Profile.unpack(bodies.get(key + b"\0profile"), DEFAULT_PROFILE)
             reading = mood_at(row, END_MS, profile.dynamics)
             right = played.truth.lives[key].prefixes[record.offset]
             assert right.mood == pytest.approx(reading.mood, abs=1e-12)
