@@ -22,7 +22,7 @@ from moodstream.state.connection import connect
 from moodstream.state.deployment import check_deployment, declare_fold
 from moodstream.state.ownership import Ownership
 from moodstream.state.settings import StateSettings
-from moodstream.state.table import RedisTableStore, register
+from moodstream.state.table import STORE_URL, RedisTableStore, register
 from moodstream.state.workers import report, retract
 from moodstream.streams.app import MoodApp, create_app, events_topic, state_table
 from moodstream.streams.broker import connected
@@ -92,7 +92,7 @@ class Worker:
     async def _run_app(self, producer: Any, redis: Any) -> None:  # noqa: ANN401 - clients without types
         with tempfile.TemporaryDirectory(prefix="moodstream-") as datadir:
             register()
-            app = create_app(self.streams, self.state.url, datadir)
+            app = create_app(self.streams, STORE_URL, datadir)
             store = self._bind(app, producer)
             lanes = Lanes(lambda owned: self._pipeline(owned, producer), app.crash, _SIDE_BY_SIDE)
             self._wire(app, store, lanes)

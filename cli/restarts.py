@@ -30,7 +30,15 @@ _AWAY: Final = (BrokerUnavailable, StoreUnavailable)
 _PASSING: Final = (*_AWAY, Fenced, StateLost)
 _CONNECTION: Final = (ConnectionError, TimeoutError, socket.gaierror)
 _CLIENTS: Final = frozenset(
-    {"redis.exceptions.ConnectionError", "redis.exceptions.TimeoutError", "aiokafka.errors.KafkaTimeoutError"}
+    {
+        "redis.exceptions.ConnectionError",
+        "redis.exceptions.TimeoutError",
+        "redis.exceptions.ClusterError",
+        "redis.exceptions.RedisClusterException",
+        "redis.exceptions.AskError",
+        "redis.exceptions.TryAgainError",
+        "aiokafka.errors.KafkaTimeoutError",
+    }
 )
 """By name: this room does not import the clients."""
 

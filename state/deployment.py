@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moodstream.schemas.errors import FoldMismatch, InvalidSettings
-from moodstream.state.connection import call, reported
+from moodstream.state.connection import call, memory_facts, reported
 from moodstream.state.layout import FORMAT, format_key
 from moodstream.state.scripts import DECLARE_FOLD
 from moodstream.state.views import StateFormat
@@ -26,11 +26,12 @@ async def check_deployment(redis: Redis, settings: StateSettings, partitions: in
     """
     key = format_key(settings.prefix)
     async with reported(settings.address):
-        memory = await redis.info("memory")
+        servers = await memory_facts(redis)
         await call(redis, "HSETNX", key, "format", FORMAT)
         await call(redis, "HSETNX", key, "partitions", partitions)
         found = StateFormat.of(await call(redis, "HGETALL", key))
-    _check_policy(str(memory.get("maxmemory_policy", _POLICY)), settings)
+    for memory in servers:
+        _check_policy(str(memory.get("maxmemory_policy", _POLICY)), settings)
     _check_format(found, partitions, settings)
 
 

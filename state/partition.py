@@ -25,9 +25,13 @@ _AWAY = (
     OSError,
     redis_errors.OutOfMemoryError,
     redis_errors.ReadOnlyError,
-    redis_errors.ClusterDownError,
+    redis_errors.ClusterError,
+    redis_errors.RedisClusterException,
     redis_errors.TryAgainError,
+    redis_errors.AskError,
 )
+"""In a cluster also: a slot on its way from one node to another, one without a node, no node that answers."""
+
 _AWAY_CODES = ("BUSY", "MISCONF", "NOREPLICAS")
 """Answers of a Redis that will take the same call later; the client takes the codes that it knows off the text."""
 
@@ -131,7 +135,7 @@ class RedisPartition:
             with attempt:
                 try:
                     answer = await script(keys=keys, args=arguments)
-                except redis_errors.RedisError as error:
+                except (redis_errors.RedisError, redis_errors.RedisClusterException) as error:
                     _refuse(error)
                     self._on_wait(f"Redis: {error}")
                     raise
@@ -162,7 +166,7 @@ def _code(error: Exception) -> str:
     return str(error).partition(" ")[0].removesuffix(":")
 
 
-def _refuse(error: redis_errors.RedisError) -> None:
+def _refuse(error: Exception) -> None:
     """Turn the fence's answers into our errors."""
     code = _code(error)
     if code == "FENCED":

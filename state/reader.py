@@ -10,7 +10,7 @@ from moodstream.schemas.errors import NotFound, Restoring
 from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
 from moodstream.schemas.profile import ProfileValues
 from moodstream.state import scanning
-from moodstream.state.connection import call, connect, pipeline, reported
+from moodstream.state.connection import call, connect, ping, pipeline, reported
 from moodstream.state.layout import Layout, format_key
 from moodstream.state.rows import AGENT, BUCKET_SECONDS
 from moodstream.state.views import (
@@ -55,7 +55,7 @@ class StateReader:
     async def ping(self) -> None:
         """Ask whether Redis answers. Raises `StoreUnavailable`."""
         async with reported(self.settings.address):
-            await self._redis.ping()
+            await ping(self._redis)
 
     async def format(self) -> StateFormat | None:
         """Read the description of the deployment; None before a worker has written one."""

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-_SCHEMES = ("redis", "rediss", "unix")
+_SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
 
 
 def _known_scheme(url: str) -> str:
     """Refuse a URL that redis-py would misread; the text must not repeat a password."""
     if urlsplit(url).scheme not in _SCHEMES:
-        msg = "a Redis URL starts with redis://, rediss:// or unix://"
+        msg = "a Redis URL starts with redis://, rediss://, unix://, redis+cluster:// or rediss+cluster://"
         raise ValueError(msg)
     return url
 

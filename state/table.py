@@ -33,10 +33,13 @@ _WRITE: Final = "rows are written a chunk at a time, through Ownership.flush"
 _READ: Final = "rows are read through Ownership.load by their owner, through moodstream.state.reader by everybody else"
 
 
+STORE_URL: Final = "redis://"
+"""What Faust is told: it only chooses the class by it. `bind` says where Redis is."""
+
+
 def register() -> None:
-    """Tell Faust about stores with a redis:// URL."""
-    for scheme in ("redis", "rediss", "unix"):
-        STORES.aliases[scheme] = "moodstream.state.table:RedisTableStore"
+    """Tell Faust about the store."""
+    STORES.aliases["redis"] = "moodstream.state.table:RedisTableStore"
 
 
 class RedisTableStore(SerializedStore):  # type: ignore[misc]

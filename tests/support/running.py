@@ -18,6 +18,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from redis.asyncio import Redis
 
 from moodstream.schemas.events import InputEvent
+from moodstream.state.cluster import is_cluster
+from moodstream.state.connection import connect
 from moodstream.state.layout import Layout
 from moodstream.streams import topics
 from moodstream.streams.bus import Bus
@@ -170,13 +172,19 @@ class Running:
 async def running(deployment: Deployment, folder: Path) -> AsyncIterator[Running]:
     """Make the topics and open a bus; end all workers afterwards."""
     await topics.create(deployment.streams)
-    async with Bus(deployment.streams) as bus, Redis.from_url(deployment.platform.redis_url) as redis:
+    async with Bus(deployment.streams) as bus, _client(deployment) as redis:
         one = Running(deployment, bus, redis, folder)
         try:
             yield one
         finally:
             for worker in one.workers:
                 worker.end()
+
+
+def _client(deployment: Deployment) -> Redis:
+    """A client that is more patient than ours, but for a cluster."""
+    url = deployment.platform.redis_url
+    return connect(deployment.state) if is_cluster(url) else Redis.from_url(url)
 
 
 def wait_for_line(worker: WorkerProcess, word: str, seconds: float = 30) -> None:
