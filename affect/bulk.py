@@ -3,8 +3,8 @@
 A worker looks at every row that a chunk of events has touched. `summary` would build some fifty small arrays for each
 of their signals; here all series (row, signal) lie side by side in arrays of 64 columns and are computed together.
 
-A shorter series is filled up on the left with its oldest turn. So the newest turn is in the last column for all, and
-the filling only adds gaps of 0; where it would count in a sum, it is multiplied by 0 first.
+A shorter series is filled up on the left with the time of its oldest turn. So the newest turn is in the last column
+for all, and the filling only adds gaps of 0; where it would count in a sum, it is multiplied by 0 first.
 
 Sums are added up in another order than in `inference`, so p and slope may differ in the last digits. Where such digits
 could decide about a step, `inference.change_point` decides.
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, lgamma
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from moodstream.affect.inference import SLOPE_MINIMUM, change_point
 from moodstream.affect.params import PARAMS
 from moodstream.affect.signals import SIGNALS
 from moodstream.affect.statistics import HALF_LIFE_HOURS, KINDS
-from moodstream.affect.trends import Report, TrendRow
+from moodstream.affect.trends import TrendRow
 from moodstream.schemas.errors import InvalidQuery
 
 __all__ = ["Looks", "look_all"]
@@ -49,6 +48,7 @@ _CLOSE = 1e-9  # relative; rounding moves what is compared by less than 1e-12
 _SMALL_P = 1e-3
 _MASK_AT, _HEAD_WORDS = 30, 8
 _ALIGN = b"\0"  # before a report's head of 31 bytes: its values then start at a multiple of 4
+_TIME_LOW, _KEY_HIGH = 24, 8  # the time has 24 bits in the first word and 24 in the second, before 8 of the key
 _NEVER = -1
 
 _BIT = (1 << np.arange(len(SIGNALS), dtype=np.uint8))[:, None]
@@ -58,6 +58,10 @@ _WORDS = _HEAD_WORDS + _HAS.sum(axis=0)  # of a report, by mask
 _WORD_OF = _HEAD_WORDS + _HAS.cumsum(axis=0) - _HAS  # of a signal's value in a report, by (signal, mask)
 _BOOLEAN = np.array([KINDS[signal] == "boolean" for signal in SIGNALS])
 _COUNT = np.array([KINDS[signal] == "count" for signal in SIGNALS])
+_NUMBER = np.arange(len(SIGNALS))[:, None]
+_EACH = np.zeros((len(SIGNALS), 1))
+_OLDER = np.arange(1 - _WIDTH, 1)  # plus n: values up to and with a column
+_BACK = np.arange(-_WIDTH, 0)  # the columns, as places before the end of a series
 _INSIDE = np.tri(_WIDTH + 1, _WIDTH, -1)[:, ::-1].copy()  # 1.0 in the last n columns, by n
 
 
@@ -106,14 +110,17 @@ def _nothing(rows: int) -> Looks:
 def _look(rows: Sequence[TrendRow], above: int, half_life: float, looks: Looks) -> None:
     """Note what is seen of some rows; there are `above` rows before them. Only series that are long enough cost."""
     flat = _flatten(_read(rows))
-    seen = np.flatnonzero(flat.end > flat.first)
-    row, signal, end = above + seen % len(rows), seen // len(rows), flat.end[seen]
-    n = end - _oldest(flat, flat.first[seen], end, half_life)
-    looks.observations[row, signal] = n
-    looks.newest_ms[row, signal] = flat.times[end - 1]
-    enough = n >= SLOPE_MINIMUM
-    if enough.any():
-        _test(_block(flat, end[enough], n[enough], signal[enough]), half_life, (row[enough], signal[enough]), looks)
+    seen = (flat.end > flat.first).nonzero()[0]
+    signal, row = np.divmod(seen, len(rows))
+    row += above
+    block = _block(flat, seen, signal, half_life)
+    looks.observations[row, signal] = block.n
+    looks.newest_ms[row, signal] = block.times[:, -1]
+    enough = (block.n >= SLOPE_MINIMUM).nonzero()[0]
+    if len(enough) == len(seen):
+        _test(block, half_life, (row, signal), looks)
+    elif len(enough):
+        _test(block.take(enough), half_life, (row[enough], signal[enough]), looks)
 
 
 def _test(block: _Block, half_life: float, place: tuple[Integers, Integers], looks: Looks) -> None:
@@ -135,6 +142,7 @@ class _Reports(NamedTuple):
 
     times: Integers
     masks: NDArray[np.uint8]
+    starts: Integers
     words: NDArray[np.float32]
     bounds: Integers
 
@@ -152,7 +160,7 @@ class _Flat(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Series of at least 10 turns: times in ms, values, 1.0 where a column counts, how many do, the signal."""
+    """Series: times in ms, values, 1.0 where a column counts, how many do, the signal."""
 
     times: Floats
     y: Floats
@@ -165,67 +173,44 @@ class _Block(NamedTuple):
 
 
 def _read(rows: Sequence[TrendRow]) -> _Reports:
-    """Read the bytes of all reports at once, as words of 4 bytes: 8 of head (no numbers), then the values."""
-    reports: list[Report] = []
+    """Read the bytes of all reports at once, as words of 4 bytes: 8 of head, then the values."""
+    stored: list[bytes] = []
     bounds = [0]
     for row in rows:
-        for of_turn in row.turns.values():
-            reports += of_turn
-        bounds.append(len(reports))
-    times = _in_order(reports, bounds)
-    stored = [data for _, data in reports]
-    words = b"".join([_ALIGN, _ALIGN.join(stored)]) if stored else b""
-    return _Reports(
-        times,
-        np.frombuffer(bytes([data[_MASK_AT] for data in stored]), np.uint8),
-        np.frombuffer(words, ">u4").astype(np.uint32).view(np.float32),
-        np.array(bounds, np.int64),
-    )
-
-
-def _in_order(reports: list[Report], bounds: list[int]) -> Integers:
-    """Sort the reports of those rows in which time does not rise by itself, and return the times of all."""
-    times = np.fromiter(map(itemgetter(0), reports), np.int64, len(reports))
-    row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    unsorted = np.unique(row[1:][(times[1:] <= times[:-1]) & (row[1:] == row[:-1])]).tolist()
-    for part in [slice(bounds[at], bounds[at + 1]) for at in unsorted]:
-        reports[part] = sorted(reports[part])
-        times[part] = [t for t, _ in reports[part]]
-    return times
+        stored += row.reports()
+        bounds.append(len(stored))
+    masks = np.frombuffer(bytes([data[_MASK_AT] for data in stored]), np.uint8)
+    sizes = _WORDS[masks]
+    starts = sizes.cumsum() - sizes
+    words = np.frombuffer(b"".join([_ALIGN, _ALIGN.join(stored)]) if stored else b"", ">u4").astype(np.uint32)
+    times = (words[starts].astype(np.int64) << _TIME_LOW) + (words[starts + 1] >> _KEY_HIGH)
+    return _Reports(times, masks, starts, words.view(np.float32), np.array(bounds, np.int64))
 
 
 def _flatten(reports: _Reports) -> _Flat:
     """Pick the values of each signal; they keep the order of the reports."""
     stands = (reports.masks & _BIT) != 0  # (signal, report)
-    sizes = _WORDS[reports.masks]
     words = _WORD_OF.take(reports.masks, axis=1)
-    words += np.cumsum(sizes) - sizes
-    cuts = np.arange(len(SIGNALS))[:, None] * len(sizes) + reports.bounds
-    bounds = np.searchsorted(np.flatnonzero(stands), cuts)
+    words += reports.starts
+    cuts = _NUMBER * len(reports.masks) + reports.bounds
+    bounds = stands.ravel().nonzero()[0].searchsorted(cuts)
     return _Flat(
-        np.broadcast_to(reports.times.astype(np.float64), stands.shape)[stands],
+        (reports.times + _EACH)[stands],
         reports.words[words[stands]],
         bounds[:, :-1].ravel(),
         bounds[:, 1:].ravel(),
     )
 
 
-def _oldest(flat: _Flat, first: Integers, end: Integers, half_life: float) -> Integers:
-    """Return where the turns that count begin, found by halving: the newest 64, at most four half-lives old."""
-    low, high = np.maximum(first, end - _WIDTH), end - 1
-    newest, oldest = flat.times[high], -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
-    for _ in range(_WIDTH.bit_length()):
-        middle = (low + high) // 2
-        counts = flat.times[middle] - newest >= oldest
-        low, high = np.where(counts, low, middle + 1), np.where(counts, middle, high)
-    return high
-
-
-def _block(flat: _Flat, end: Integers, n: Integers, signal: Integers) -> _Block:
-    """Lay out the last `n` turns of series that end at `end`."""
-    place = end[:, None] + np.arange(-_WIDTH, 0)
-    np.maximum(place, (end - n)[:, None], out=place)
-    return _Block(flat.times[place], flat.values[place].astype(np.float64), _INSIDE[n], n, signal)
+def _block(flat: _Flat, series: Integers, signal: Integers, half_life: float) -> _Block:
+    """Lay out what counts of some series: the newest 64 turns that are not older than four half-lives."""
+    first, end = flat.first[series, None], flat.end[series, None]
+    place = np.maximum(end + _BACK, first)
+    times = flat.times[place]
+    counts = times - times[:, -1:] >= -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
+    n = np.minimum(counts.sum(axis=1), (end - first)[:, 0])
+    np.maximum(times, times[np.arange(len(n)), _WIDTH - n][:, None], out=times)
+    return _Block(times, flat.values[place].astype(np.float64), _INSIDE[n], n, signal)
 
 
 # --- Slopes
@@ -268,7 +253,7 @@ def _p(share: Floats, careful: Floats, n: Integers) -> Floats:
     rest, signal, nu = 1.0 - share, share * careful, n - 2
     x, y = rest / (rest + signal), signal / (rest + signal)
     p = 1.0 - _within(x, y, nu)
-    small = np.flatnonzero(p < _SMALL_P)  # few of its digits are right there
+    small = (p < _SMALL_P).nonzero()[0]  # few of its digits are right there
     if len(small):
         p[small] = _beyond(x[small], y[small], nu[small])
         p[rest < NO_RESIDUAL] = 0.0
@@ -280,7 +265,7 @@ def _within(x: Floats, y: Floats, nu: Integers) -> Floats:
 
     The finite sums of Abramowitz and Stegun (1964), 26.7.3 for odd and 26.7.4 for even nu.
     """
-    terms = np.cumprod(x[:, None] * _RATIOS[nu], axis=1)
+    terms = (x[:, None] * _RATIOS[nu]).cumprod(axis=1)
     cosine, sine = np.sqrt(x), np.sqrt(y)
     even = sine * (1.0 + terms.sum(axis=1))
     odd = (np.arctan2(sine, cosine) + cosine * even) * (2.0 / np.pi)
@@ -323,14 +308,14 @@ _FRONT = np.array([exp(lgamma(a + 0.5) - lgamma(a + 1.0) - lgamma(0.5)) for a in
 def _changes(z: Floats, block: _Block) -> Integers:
     """Return the times of the first turns after a step, -1 where there is none, as `change_point`."""
     changes = np.full(len(z), _NEVER, np.int64)
-    sums = np.cumsum(z, axis=1)
+    sums = z.cumsum(axis=1)
     between = sums * sums
     between *= _SPLITS[block.n]
     _restrict(between, block)
     best, total = between.argmax(axis=1), _dot(z, z)
     top = between[np.arange(len(z)), best]
     q = top / (_or_one(np.maximum(total - top, NO_RESIDUAL * total)) / (block.n - 2))
-    likely = np.flatnonzero(q > CHANGE_THRESHOLD**2 * (1.0 - _CLOSE))  # few: the careful factor is below 1
+    likely = (q > CHANGE_THRESHOLD**2 * (1.0 - _CLOSE)).nonzero()[0]  # few: the careful factor is below 1
     if len(likely):
         part = block.take(likely)
         column = _steps(z[likely], sums[likely], between[likely], q[likely], part)
@@ -343,9 +328,11 @@ def _restrict(between: Floats, block: _Block) -> None:
     ones = _dot((block.y != 0.0).astype(np.float64), block.inside)
     rare, least = np.minimum(ones, block.n - ones), RARE_EXPECTED * block.n
     applies = _BOOLEAN[block.signal] | (_COUNT[block.signal] & (2 * ones < block.n))
-    some = np.flatnonzero(applies & (CHANGE_MARGIN * rare < least))
+    some = (applies & (CHANGE_MARGIN * rare < least)).nonzero()[0]
+    if not len(some):
+        return
     n = block.n[some, None]
-    k = np.arange(1 - _WIDTH, 1) + n
+    k = _OLDER + n
     between[some] *= np.minimum(k, n - k) * rare[some, None] >= least[some, None]
 
 
@@ -388,7 +375,8 @@ _SPLITS = _splits()
 
 def _careful(e: Floats, bias: Floats) -> Floats:
     """Return (1 - rho) / (1 + rho), as `inference` does for one series."""
-    rho = np.clip(_dot(e[:, 1:], e[:, :-1]) / _or_one(_dot(e, e)) + bias, 0.0, LARGEST_RHO)
+    lag = _dot(e[:, 1:], e[:, :-1]) / _or_one(_dot(e, e))
+    rho = np.minimum(np.maximum(lag + bias, 0.0), LARGEST_RHO)
     return np.asarray((1.0 - rho) / (1.0 + rho))
 
 

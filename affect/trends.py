@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from struct import Struct
 
@@ -34,84 +33,125 @@ Report = tuple[int, bytes]
 _KEPT = PARAMS.observations_kept
 _BITS = [tuple(bit for bit in range(len(SIGNALS)) if mask >> bit & 1) for mask in range(1 << len(SIGNALS))]
 _HEAD = Struct(">H")
-_START = Struct(">HI12s")
 _FLOATS = [Struct(f">{count}f") for count in range(len(SIGNALS) + 1)]
 _KEY_AT, _EVENT_AT, _MASK_AT = 6, 18, 30
 _VALUES_AT = _MASK_AT + 1
 _SIZES = [_VALUES_AT + 4 * len(bits) for bits in _BITS]
 
 
-@dataclass(slots=True)
 class TrendRow:
-    """The reports of an agent, or of a pair, by turn. Each signal of a turn stands in one report at most."""
+    """The reports of an agent, or of a pair. Each signal of a turn stands in one report at most.
 
-    turns: dict[bytes, list[Report]] = field(default_factory=dict)
+    A row is read as the sorted list that it is stored as, and a turn that is new waits beside it. Only when a report
+    meets others of its turn are all turns told apart (`turns`): that costs as much as the rest together.
+    """
+
+    __slots__ = ("_body", "_new", "_sorted", "_turns")
+
+    def __init__(self, turns: dict[bytes, list[Report]] | None = None) -> None:
+        self._turns = turns
+        self._body = b""
+        """What was read or packed last; `_sorted` has its reports, `_new` those of turns that are not in it, by key."""
+        self._sorted: list[bytes] = []
+        self._new: dict[bytes, bytes] = {}
 
     @property
     def empty(self) -> bool:
         """True when nothing was observed: such a row is not written."""
-        return not self.turns
+        return not self.count
+
+    @property
+    def count(self) -> int:
+        """Reports in the row: as many as turns, or more."""
+        if self._turns is None:
+            return len(self._sorted) + len(self._new)
+        return sum(map(len, self._turns.values()))
+
+    @property
+    def turns(self) -> dict[bytes, list[Report]]:
+        """The reports by turn; what is changed in it is changed in the row."""
+        if self._turns is None:
+            self._turns = {}
+            for data in (*self._sorted, *self._new.values()):
+                self._turns.setdefault(data[_KEY_AT:_EVENT_AT], []).append((_time_of(data), data))
+            self._body, self._sorted, self._new = b"", [], {}
+        return self._turns
 
     @classmethod
     def unpack(cls, body: bytes | None) -> TrendRow:
         """Read a row's body; a row that is not there (None) is an empty one. struct.error or IndexError if broken."""
-        turns: dict[bytes, list[Report]] = {}
+        row = cls()
         if body is None:
-            return cls(turns)
+            return row
         (count,) = _HEAD.unpack_from(body)
-        at, sizes, start = _HEAD.size, _SIZES, _START.unpack_from
+        at, sizes, reports = _HEAD.size, _SIZES, row._sorted
         for _ in range(count):
             end = at + sizes[body[at + _MASK_AT]]
-            high, low, key = start(body, at)
-            report = (high << 32) + low, body[at:end]
-            if key in turns:
-                turns[key].append(report)
-            else:
-                turns[key] = [report]
+            reports.append(body[at:end])
             at = end
-        return cls(turns)
+        if at != len(body):
+            raise IndexError(f"a trend row has {len(body)} bytes, its reports {at}")
+        row._body = body
+        return row
 
     def pack(self) -> bytes:
         """Drop what is beyond the newest 64 turns of each signal, and return the row's body."""
+        if self._turns is None and not self._new and self._body:
+            return self._body
         reports = self._trimmed()
-        return b"".join([_HEAD.pack(len(reports)), *[data for _, data in reports]])
+        body = b"".join([_HEAD.pack(len(reports)), *reports])
+        if self._turns is None:
+            self._body, self._sorted, self._new = body, reports, {}
+        return body
+
+    def reports(self) -> list[bytes]:
+        """Return the reports as they are stored, oldest first: sorted by (time, key, event)."""
+        if self._turns is None:
+            return sorted([*self._sorted, *self._new.values()]) if self._new else list(self._sorted)
+        return sorted([data for _, data in chain.from_iterable(self._turns.values())])
 
     def observations(self, signal: str) -> list[tuple[int, float]]:
         """Return (time in ms, transformed value) of the newest 64 turns with this signal, oldest first."""
         bit = SIGNALS.index(signal)
         below = (1 << bit) - 1
-        standing = [(t, data) for t, data in self._reports() if data[_MASK_AT] >> bit & 1]
-        standing.sort()
+        standing = [data for data in self.reports() if data[_MASK_AT] >> bit & 1][-_KEPT:]
         read = _FLOATS[1].unpack_from
-        return [(t, read(b, _VALUES_AT + 4 * len(_BITS[b[_MASK_AT] & below]))[0]) for t, b in standing[-_KEPT:]]
+        return [(_time_of(b), read(b, _VALUES_AT + 4 * len(_BITS[b[_MASK_AT] & below]))[0]) for b in standing]
 
     def newest(self, signal: str) -> int | None:
         """Return the time in ms of the newest report with this signal, None if there is none."""
         mask = 1 << SIGNALS.index(signal)
-        return max((t for t, data in self._reports() if data[_MASK_AT] & mask), default=None)
+        return next((_time_of(data) for data in reversed(self.reports()) if data[_MASK_AT] & mask), None)
 
-    def _reports(self) -> Iterator[Report]:
-        return chain.from_iterable(self.turns.values())
+    def enter(self, report: Report) -> None:
+        """Let a report compete with those of its turn."""
+        key = report[1][_KEY_AT:_EVENT_AT]
+        if self._turns is None and key not in self._new and key not in self._body:  # found by chance costs time only
+            self._new[key] = report[1]
+            return
+        of_turn = self.turns.get(key)
+        self.turns[key] = [report] if of_turn is None else _compete(of_turn, report)
 
-    def _trimmed(self) -> list[Report]:
+    def _trimmed(self) -> list[bytes]:
         """Return the reports in order, after those signals that are in more than 64 turns have lost their oldest."""
-        reports = sorted(self._reports())
+        reports = self.reports()
         if len(reports) <= _KEPT:
             return reports
         for at, lost in _beyond(reports):
             reports[at] = self._reduce(reports[at], lost)
-        return [report for report in reports if report[1]]
+        return [data for data in reports if data]
 
-    def _reduce(self, report: Report, lost: int) -> Report:
+    def _reduce(self, data: bytes, lost: int) -> bytes:
         """Take signals from a report of this row; one that has none left goes, and its turn with the last one."""
-        t, data = report
-        reduced = t, _without(data, lost)
-        of_turn = self.turns[data[_KEY_AT:_EVENT_AT]]
-        of_turn.remove(report)
-        if reduced[1]:
-            of_turn.append(reduced)
-        elif not of_turn:
-            del self.turns[data[_KEY_AT:_EVENT_AT]]
+        reduced = _without(data, lost)
+        if self._turns is not None:
+            t, key = _time_of(data), data[_KEY_AT:_EVENT_AT]
+            of_turn = self._turns[key]
+            of_turn.remove((t, data))
+            if reduced:
+                of_turn.append((t, reduced))
+            elif not of_turn:
+                del self._turns[key]
         return reduced
 
 
@@ -138,9 +178,7 @@ def report_of(key: bytes, event: bytes, t: int, values: Sequence[float | None]) 
 
 def enter(row: TrendRow, report: Report) -> None:
     """Let a report compete with those of its turn, in place."""
-    key = report[1][_KEY_AT:_EVENT_AT]
-    of_turn = row.turns.get(key)
-    row.turns[key] = [report] if of_turn is None else _compete(of_turn, report)
+    row.enter(report)
 
 
 def _compete(of_turn: list[Report], new: Report) -> list[Report]:
@@ -170,14 +208,14 @@ def _without(data: bytes, lost: int) -> bytes:
     return b"".join([data[:_MASK_AT], bytes((mask & ~lost,)), *values])
 
 
-def _beyond(reports: list[Report]) -> Iterator[tuple[int, int]]:
+def _beyond(reports: list[bytes]) -> Iterator[tuple[int, int]]:
     """Yield (place, mask of lost signals) for the oldest reports, until each signal is in 64 of them at most."""
     total = [-_KEPT] * len(SIGNALS)
-    for mask, count in Counter([data[_MASK_AT] for _, data in reports]).items():
+    for mask, count in Counter([data[_MASK_AT] for data in reports]).items():
         for bit in _BITS[mask]:
             total[bit] += count
     over = sum(1 << bit for bit, count in enumerate(total) if count > 0)
-    for at, (_, data) in enumerate(reports):
+    for at, data in enumerate(reports):
         if not over:
             return
         lost = data[_MASK_AT] & over
@@ -187,3 +225,7 @@ def _beyond(reports: list[Report]) -> Iterator[tuple[int, int]]:
                 over ^= 1 << bit
         if lost:
             yield at, lost
+
+
+def _time_of(data: bytes) -> int:
+    return int.from_bytes(data[:_KEY_AT], "big")

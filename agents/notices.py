@@ -117,7 +117,7 @@ def _forget(agent: AgentRows, fresh: AbstractSet[str]) -> None:
 
 
 def _is_due(agent: AgentRows, suffix: bytes) -> bool:
-    return (suffix == TRENDS or is_pair(suffix)) and len(agent.trends[suffix].turns) >= _LEAST
+    return (suffix == TRENDS or is_pair(suffix)) and agent.trends[suffix].count >= _LEAST
 
 
 def _turns(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:

@@ -162,7 +162,7 @@ def test_turns_of_one_time_are_in_the_order_of_their_keys() -> None:
     row = row_of(SENTIMENT, [float(n > 40) for n in range(80)], gap_ms=0)
     turns = list(row.turns.items())
     random.Random(3).shuffle(turns)  # noqa: S311
-    row.turns = dict(turns)
+    row = TrendRow(dict(turns))
     looks = assert_all_equal([row])
     assert not looks.testable[0, SENTIMENT]
     assert looks.change_ms[0, SENTIMENT] == START

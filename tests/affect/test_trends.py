@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from itertools import zip_longest
 from unittest import mock
 
 import pytest
@@ -68,6 +69,37 @@ def test_order_and_repetition_leave_no_trace(history: list[Report], rng: random.
             if rng.random() < 0.3:
                 row = TrendRow.unpack(row.pack())
         assert row.pack() == expected
+
+
+@given(histories, st.lists(st.sampled_from(["turns", "reports", "pack", "restart", "newest", "empty"]), max_size=40))
+def test_looking_into_a_row_leaves_no_trace(history: list[Report], looks: list[str]) -> None:
+    row, twin = TrendRow(), SlowTrends()
+    for report, look in zip_longest(history, looks):
+        if report is not None:
+            fold(row, [report])
+            twin.reports.append(report)
+        if look == "turns":
+            standing = sorted(data for of_turn in row.turns.values() for _, data in of_turn)
+            assert standing == row.reports()
+            assert row.count == len(standing) >= len(row.turns)
+        elif look == "reports":
+            row.reports().clear()  # a list of its own
+        elif look == "pack":
+            row.pack()
+        elif look == "restart":
+            row = TrendRow.unpack(row.pack())
+        elif look == "newest":
+            assert all((row.newest(signal) is None) == (not row.observations(signal)) for signal in SIGNALS)
+        assert row.empty == (not any(value is not None for one in twin.reports for value in one.values))
+    assert row.pack() == twin.pack()
+
+
+@given(histories, st.integers(1, 40))
+def test_a_row_that_is_cut_short_or_too_long_is_refused(history: list[Report], count: int) -> None:
+    body = fold(TrendRow(), history).pack()
+    for broken in (body[:-count], body + bytes(count)):
+        with pytest.raises((IndexError, struct.error)):
+            TrendRow.unpack(broken)
 
 
 @pytest.mark.parametrize("seed", range(4))
