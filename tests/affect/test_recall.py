@@ -79,7 +79,7 @@ def test_the_first_are_the_first_of_all(found: list[Memory], query: RecallQuery,
     candidates = Candidates.of(found)
     ranked = recall(candidates, query, len(found))
     assert recall(candidates, query, limit) == ranked[:limit]
-    assert sorted(one.memory for one in ranked if one.memory.pad is None) == sorted(m for m in found if m.pad is None)
+    assert sorted((one.memory for one in ranked), key=repr) == sorted(found, key=repr)
     for first, second in pairwise(ranked):
         keys = [
             (0.0 if query.order == "chronological" else -one.total, -one.memory.at_us, one.memory.id)
