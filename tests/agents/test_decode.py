@@ -84,14 +84,14 @@ def test_limits_are_those_of_the_worker() -> None:
 
 def test_decoding_that_raises_refuses_that_record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     records = records_of([outcome("t", "a", name, T0_MS) for name in ("x", "y", "z")])
-    real = room.decode
+    real = room.read_quickly
 
-    def decode(key: bytes, value: bytes, *rest: object, **more: object) -> object:
+    def read_quickly(value: bytes, limits: Limits) -> object:
         if b'"y"' in value:
             raise RecursionError("too deep: secret")
-        return real(key, value, *rest, **more)  # type: ignore[arg-type]
+        return real(value, limits)
 
-    monkeypatch.setattr(room, "decode", decode)
+    monkeypatch.setattr(room, "read_quickly", read_quickly)
     with capture_logs() as logs:
         found = decoded(records)
     (refused,) = found.refused
