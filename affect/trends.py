@@ -6,7 +6,6 @@ reports compete; what is beyond the newest 64 turns is dropped when the row is p
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from struct import Struct
@@ -83,14 +82,7 @@ class TrendRow:
         row = cls()
         if body is None:
             return row
-        (count,) = _HEAD.unpack_from(body)
-        at, sizes, reports = _HEAD.size, _SIZES, row._sorted
-        for _ in range(count):
-            end = at + sizes[body[at + _MASK_AT]]
-            reports.append(body[at:end])
-            at = end
-        if at != len(body):
-            raise IndexError(f"a trend row has {len(body)} bytes, its reports {at}")
+        row._sorted = _split(body)
         row._body = body
         return row
 
@@ -139,7 +131,7 @@ class TrendRow:
             return reports
         for at, lost in _beyond(reports):
             reports[at] = self._reduce(reports[at], lost)
-        return [data for data in reports if data]
+        return list(filter(None, reports))
 
     def _reduce(self, data: bytes, lost: int) -> bytes:
         """Take signals from a report of this row; one that has none left goes, and its turn with the last one."""
@@ -208,10 +200,25 @@ def _without(data: bytes, lost: int) -> bytes:
     return b"".join([data[:_MASK_AT], bytes((mask & ~lost,)), *values])
 
 
+def _split(body: bytes) -> list[bytes]:
+    """Return the reports of a row's body. struct.error or IndexError if it is broken."""
+    (count,) = _HEAD.unpack_from(body)
+    at, end = _HEAD.size, len(body)
+    reports = []
+    for _ in range(count):
+        start, at = at, at + _SIZES[body[at + _MASK_AT]]
+        reports.append(body[start:at])
+    if at != end:
+        raise IndexError(f"a trend row has {end} bytes, its reports {at}")
+    return reports
+
+
 def _beyond(reports: list[bytes]) -> Iterator[tuple[int, int]]:
     """Yield (place, mask of lost signals) for the oldest reports, until each signal is in 64 of them at most."""
     total = [-_KEPT] * len(SIGNALS)
-    for mask, count in Counter([data[_MASK_AT] for data in reports]).items():
+    masks = bytes([data[_MASK_AT] for data in reports])
+    for mask in set(masks):
+        count = masks.count(mask)
         for bit in _BITS[mask]:
             total[bit] += count
     over = sum(1 << bit for bit, count in enumerate(total) if count > 0)
