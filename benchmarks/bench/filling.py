@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
+from moodstream.affect.params import STANDARD
 from moodstream.agents.cache import RowCache
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.schemas.changelog import (
@@ -82,7 +83,8 @@ async def fold(events: Iterable[tuple[bytes, bytes]], chunk: int = 4_000) -> Tem
     log, settings = Log(), StreamSettings(partitions=1)
     owner = Ownership(0, Layout("template.", 0), FakeChangelog(log), _Hashes(), "template")
     await owner.acquire()
-    pipeline = PartitionPipeline(owner, FakeProducer(), settings, Limits(), RowCache(1 << 28))  # type: ignore[arg-type]
+    cache = RowCache(1 << 28)
+    pipeline = PartitionPipeline(owner, FakeProducer(), settings, Limits(), cache, STANDARD)  # type: ignore[arg-type]
     records = (Record(offset, key, value) for offset, (key, value) in enumerate(events))
     log.records.clear()
     while some := list(islice(records, chunk)):
