@@ -17,8 +17,11 @@ from moodstream.schemas.outputs import MoodChanged, output_id
 from moodstream.streams.sending import Message
 
 
-def mood_changed(agent: AgentRows, octants: Sequence[str]) -> Message | None:
-    """Announce the newest mood; None for an agent without one, or whose row is from before this log."""
+def mood_changed(agent: AgentRows, octants: Sequence[str], kind: str = "mood") -> Message | None:
+    """Announce the newest mood; None for an agent without one, or whose row is from before this log.
+
+    `kind` is a part of the output's id.
+    """
     row, dynamics = agent.mood, agent.profile.dynamics
     if row.empty or agent.mood_offset < 0:
         return None
@@ -28,7 +31,7 @@ def mood_changed(agent: AgentRows, octants: Sequence[str]) -> Message | None:
     event = MoodChanged.model_construct(  # our own values, and one for every agent of a chunk
         tenant_id=tenant,
         agent_id=name,
-        event_id=output_id(tenant, name, "mood", agent.mood_offset),
+        event_id=output_id(tenant, name, kind, agent.mood_offset),
         occurred_at=from_ms(t),
         sequence=agent.mood_offset,
         mood=reading.mood,

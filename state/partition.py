@@ -14,7 +14,8 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.connection import pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.operations import operations
-from moodstream.state.scanning import agent_keys, whole_agents
+from moodstream.state.rows import AGENT
+from moodstream.state.scanning import PAGE, agent_keys, every_row, whole_agents
 from moodstream.state.scripts import ACQUIRE, APPLY, LOAD
 
 _SCAN_AGENTS = 64
@@ -67,6 +68,14 @@ class PartitionState(Protocol):
 
     def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
         """Give all rows, some at a time, by row key."""
+        ...
+
+    def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """Give all agents, some at a time: key, and the row `agent`."""
+        ...
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        """Give all rows of these agents, damaged ones too: by row key, by agent key."""
         ...
 
 
@@ -126,6 +135,16 @@ class RedisPartition:
             small = list(zip(keys, answers[::2], answers[1::2], strict=True))
             for found in await whole_agents(self._redis, self.layout, 0, small):
                 yield found.rows
+
+    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """Give all agents, some at a time: key, and the row `agent`. For the owner alone."""
+        async for keys in agent_keys(self._redis, self.layout, PAGE):
+            rows = await pipeline(self._redis, [("HGET", self.layout.agent(key), AGENT) for key in keys])
+            yield list(zip(keys, rows, strict=True))
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        """Give all rows of these agents, damaged ones too: by row key, by agent key. For the owner alone."""
+        return await every_row(self._redis, self.layout, keys)
 
     async def _call(self, script: Any, keys: list[bytes], arguments: list[Any]) -> Any:  # noqa: ANN401 - as the script answers
         """Run a script; wait as long as Redis is away. Safe to repeat: each script compares before it writes."""
