@@ -321,7 +321,8 @@ async def test_an_owner_reads_whole_agents_whatever_became_of_their_rows(
     expected = {**whole[first], row_key(first, rows.MOOD): b"x", row_key(first, rows.TRENDS): late}
     del expected[row_key(first, rows.AGENT)]
     assert hurt == expected
-    assert [entry async for page in partition.heads() for entry in page][0] == (first, None)
+    pages = [page async for page in partition.heads()]
+    assert pages[0][0] == (first, None)
 
 
 async def _filled(partition: RedisPartition) -> dict[bytes, bytes]:
