@@ -14,7 +14,7 @@ from math import exp
 from typing import NamedTuple
 
 from moodstream.affect.dynamics import AT_REST, Dynamics, Triple, decay, limit, octant, signal_delta, step
-from moodstream.affect.mood_row import Base, Kept, Late, MoodRow, Shift, cut_cause
+from moodstream.affect.mood_row import NO_ID, Base, Kept, Late, MoodRow, Shift, cut_cause
 from moodstream.affect.params import PARAMS
 from moodstream.affect.reading import (
     Reading,
@@ -34,6 +34,7 @@ __all__ = [
     "Revision",
     "Shift",
     "Signal",
+    "anew",
     "mood_at",
     "mood_from_points",
     "newest_mood",
@@ -93,6 +94,11 @@ def rebase(row: MoodRow, t: int, old: Dynamics, new: Dynamics) -> tuple[Rebase, 
     at = max(t, row.newest_t, base.t)
     row.base = Base(limit(decay(base.x, at - base.t, old), new), at, base.id)
     return Rebase(at, row.base.x), written
+
+
+def anew(t: int) -> MoodRow:
+    """Return the row of a mood that was erased at time `t` (ms): at rest there, and without a past."""
+    return MoodRow(base=Base(AT_REST, t, NO_ID), newest_t=t)
 
 
 def _keep(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:

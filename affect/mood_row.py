@@ -16,7 +16,8 @@ _SHIFT = Struct(">3dqB")
 
 _HAS_BASE, _HAS_LATE, _APPROXIMATE = 1, 2, 1
 _CAUSE_BYTES = 512
-_NO_ID = bytes(12)
+NO_ID = bytes(12)
+"""Where no signal is meant."""
 
 Kept = tuple[int, bytes, float, float, float]
 """A signal that is kept: time in ms, H(event id), and the three deltas. Sorts by (time, id)."""
@@ -69,7 +70,7 @@ class MoodRow:
     late: Late | None = None
     cause: str = ""
     newest_t: int = 0
-    newest_id: bytes = _NO_ID
+    newest_id: bytes = NO_ID
     kept: list[Kept] = field(default_factory=list)
     path: tuple[Dynamics, list[Triple]] | None = field(default=None, repr=False, compare=False)
 

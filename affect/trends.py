@@ -35,6 +35,7 @@ _HEAD = Struct(">H")
 _FLOATS = [Struct(f">{count}f") for count in range(len(SIGNALS) + 1)]
 _KEY_AT, _EVENT_AT, _MASK_AT = 6, 18, 30
 _VALUES_AT = _MASK_AT + 1
+_OUTCOME = 1 << SIGNALS.index("outcome_success")
 _SIZES = [_VALUES_AT + 4 * len(bits) for bits in _BITS]
 
 
@@ -124,6 +125,22 @@ class TrendRow:
         of_turn = self.turns.get(key)
         self.turns[key] = [report] if of_turn is None else _compete(of_turn, report)
 
+    def trim(self) -> None:
+        """Drop what is beyond the newest 64 turns of each signal, as `pack` does."""
+        self.pack()
+
+    def outcomes(self) -> TrendRow:
+        """The reports of outcomes alone."""
+        return TrendRow({key: reports for key, reports in self.turns.items() if _is_outcome(reports)})
+
+    def engagements(self) -> TrendRow:
+        """The reports of engagement alone."""
+        return TrendRow({key: reports for key, reports in self.turns.items() if not _is_outcome(reports)})
+
+    def join(self, other: TrendRow) -> None:
+        """Take over the reports of a row that has other turns than this one."""
+        self.turns.update((key, list(reports)) for key, reports in other.turns.items())
+
     def _trimmed(self) -> list[bytes]:
         """Return the reports in order, after those signals that are in more than 64 turns have lost their oldest."""
         reports = self.reports()
@@ -145,6 +162,11 @@ class TrendRow:
             elif not of_turn:
                 del self._turns[key]
         return reduced
+
+
+def _is_outcome(reports: Sequence[Report]) -> bool:
+    """Whether these reports of a turn are of an outcome: then they know nothing else."""
+    return bool(reports[0][1][_MASK_AT] & _OUTCOME)
 
 
 def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> None:

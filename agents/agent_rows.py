@@ -8,21 +8,26 @@ from struct import Struct
 from typing import Final
 
 from moodstream.affect.mood import MoodRow
-from moodstream.affect.params import Fold, order_of
+from moodstream.affect.params import Fold, revision_of
 from moodstream.affect.trends import TrendRow
+from moodstream.agents.past import Past
 from moodstream.schemas.errors import FoldMismatch
+from moodstream.state.marker_row import Markers
 from moodstream.state.notice_row import Notices, pack_notices, unpack_notices
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
+    ERASED,
     MOOD,
     NOTICE,
     PAIR_PREFIX,
     PROFILE,
     TRENDS,
     Kind,
+    Row,
+    erased_key,
     kind_of,
-    maker_of,
+    pack_erased,
     pack_row,
     pair_suffix,
     row_key,
@@ -59,8 +64,13 @@ class AgentRows:
     notices: Notices = field(default_factory=dict)
     trends: dict[bytes, TrendRow] = field(default_factory=dict)
     """Trend rows by suffix: that of the agent, and those of the pairs that were asked for."""
+    markers: Markers = field(default_factory=Markers)
+    past: Past | None = None
+    """What else it has, as stored, for as long as a chunk with an erasure is in hand."""
     touched: dict[bytes, int] = field(default_factory=dict)
     """Suffixes of the rows that have changed, with the offset of the last record that did it."""
+    dropped: set[bytes] = field(default_factory=set)
+    """Suffixes of rows that were deleted; one that has been touched since exists again."""
 
     def __post_init__(self) -> None:
         self.profile = Profile(self.fold.default_profile)
@@ -75,7 +85,9 @@ class AgentRows:
     def fresh(self) -> AgentRows:
         """The same agent as its stored rows say, without what the folds have done since."""
         missing = dict.fromkeys(self.trends.keys() - self.stored.keys())
-        return AgentRows.load(self.key, {**missing, **self.stored}, self.fold)
+        agent = AgentRows.load(self.key, {**missing, **self.stored}, self.fold)
+        agent.past = self.past
+        return agent
 
     @property
     def complete(self) -> bool:
@@ -90,8 +102,8 @@ class AgentRows:
 
     def _body(self, suffix: bytes, data: bytes) -> bytes:
         row = unpack_row(data)
-        if maker_of(data) != self.fold.maker:
-            raise other_fold(maker_of(data), self.fold)
+        if row.kind is not Kind.ERASED and (row.fold, row.stamp) != (self.fold.params.fold_version, self.fold.stamp):
+            raise other_fold(row, self.fold)
         self.stored[suffix] = data
         if suffix == MOOD:
             self.mood_offset = row.offset
@@ -111,20 +123,48 @@ class AgentRows:
             self.profile = Profile.unpack(body, self.fold.default_profile)
         elif kind is Kind.NOTICE:
             self.notices = unpack_notices(body)
+        elif kind is Kind.ERASED:
+            self.markers = Markers.unpack(body)
 
     def pair(self, other: str) -> TrendRow:
         """The trend row of the pair with another agent; it has been loaded with the chunk."""
         return self.trends[pair_suffix(other)]
 
-    def pack_touched(self) -> dict[bytes, bytes]:
-        """Pack what has changed: rows by row key. They count as stored from then on."""
-        rows = {}
+    def exists(self, suffix: bytes) -> bool:
+        """Whether there is such a row by now; that of a pair must have been loaded."""
+        return suffix in self.touched or (suffix in self.stored and suffix not in self.dropped)
+
+    def drop(self, suffix: bytes) -> None:
+        """Delete a row, if it exists; of a trend row also what it says."""
+        if suffix in self.touched or suffix in self.stored or is_pair(suffix):
+            self.dropped.add(suffix)
+        self.touched.pop(suffix, None)
+        if suffix == TRENDS or is_pair(suffix):
+            self.trends[suffix] = TrendRow()
+        elif suffix == MOOD:
+            self.mood_offset = -1
+
+    def pack_touched(self) -> dict[bytes, bytes | None]:
+        """Pack what has changed: rows by row key, None for a deleted one. They count as stored from then on."""
+        rows: dict[bytes, bytes | None] = {}
+        for suffix in self.dropped - self.touched.keys():
+            self.stored.pop(suffix, None)
+            rows[self._key(suffix)] = None
         for suffix, offset in self.touched.items():
-            row = pack_row(kind_of(suffix), offset, self._pack(suffix), self.fold.stamp)
-            self.stored[suffix] = rows[row_key(self.key, suffix)] = row
+            row = self._pack_row(suffix, offset)
+            self.stored[suffix] = rows[self._key(suffix)] = row
         self.mood_offset = self.touched.get(MOOD, self.mood_offset)
         self.touched.clear()
+        self.dropped.clear()
         return rows
+
+    def _key(self, suffix: bytes) -> bytes:
+        return erased_key(self.key) if suffix == ERASED else row_key(self.key, suffix)
+
+    def _pack_row(self, suffix: bytes, offset: int) -> bytes:
+        if suffix == ERASED:
+            return pack_erased(offset, self.markers.pack())
+        return pack_row(kind_of(suffix), offset, self._pack(suffix), self.fold.stamp)
 
     def _pack(self, suffix: bytes) -> bytes:
         if suffix == AGENT:
@@ -148,16 +188,10 @@ def is_pair(suffix: bytes) -> bool:
     return suffix.startswith(PAIR_PREFIX)
 
 
-def other_fold(maker: bytes, fold: Fold) -> FoldMismatch:
-    """The error for rows of another fold (`maker_of`), by its order: nothing may be folded onto them."""
-    version, revision = order_of(maker)
-    mine = f"fold {fold.order[0]}, revision {fold.order[1]}"
-    if (version, revision) == fold.order:
-        return FoldMismatch(
-            f"rows were made by {mine} with other parameters than this worker has",
-            hint="Set fold.default_profile as it was, or raise fold.revision (docs/upgrades.md).",
-        )
+def other_fold(row: Row, fold: Fold) -> FoldMismatch:
+    """The error for a row that another fold wrote: a newer one, or one of the same revision with other parameters."""
     return FoldMismatch(
-        f"rows were made by fold {version}, revision {revision}, this worker has {mine}",
-        hint="Start it with the settings, or the release, of the newer workers (docs/upgrades.md).",
+        f"a {row.kind.name.lower()} row was written by fold {row.fold}, revision {revision_of(row.stamp)} "
+        f"({row.stamp.hex()}); this worker has fold {fold.params.fold_version}, revision {fold.params.revision} "
+        f"({fold.stamp.hex()})"
     )

@@ -11,9 +11,10 @@ import structlog
 from moodstream.agents.fold import Entry
 from moodstream.agents.quick import read_quickly
 from moodstream.schemas.codec import check_future, check_key, decode
+from moodstream.schemas.erasure import Erase
 from moodstream.schemas.errors import InternalFault, MoodstreamError, PartitionMismatch
 from moodstream.schemas.events import InputEvent
-from moodstream.schemas.identity import partition_of
+from moodstream.schemas.identity import hash_id, partition_of
 from moodstream.schemas.limits import Limits
 
 log = structlog.get_logger(__name__)
@@ -81,6 +82,27 @@ def _check_partition(key: bytes, partition: int, partitions: int) -> None:
         raise PartitionMismatch(f"the key belongs to partition {right}, the record lies in {partition}")
 
 
+_UNREMEMBERED = frozenset({"agent.profile", "erase", "expire"})
+"""Events that are no memories: their ids are not among those of the memories."""
+
+
+def idents_of(entries: Sequence[Entry]) -> list[bytes]:
+    """H(event_id) of the memories that these events are, or erase by their id."""
+    idents: list[bytes] = []
+    for entry in entries:
+        event = entry.event
+        if event.type_name not in _UNREMEMBERED:
+            idents.append(entry.ident)
+        elif isinstance(event, Erase) and event.scope == "memory":
+            idents.append(hash_id(event.erased_event))
+    return idents
+
+
 def others_of(entries: Sequence[Entry]) -> Mapping[str, None]:
     """The other agents whose pair rows these events change, in order of appearance."""
-    return {event.other_agent_id: None for event in (e.event for e in entries) if event.type_name == "engagement"}  # type: ignore[union-attr]
+    return {event.other_agent_id: None for event in (e.event for e in entries) if _of_pair(event)}  # type: ignore[union-attr,misc]
+
+
+def _of_pair(event: InputEvent) -> bool:
+    kind = event.type_name
+    return kind == "engagement" or (kind == "erase" and event.scope == "other_agent")  # type: ignore[union-attr]

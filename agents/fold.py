@@ -12,7 +12,11 @@ from moodstream.affect.mood import Revision, Shift, Signal, newest_mood, octant,
 from moodstream.affect.signals import turn_key, values_of
 from moodstream.affect.trends import enter, observe, report_of
 from moodstream.agents.agent_rows import AgentRows
+from moodstream.agents.covered import covered, moves_no_mood
+from moodstream.agents.erasing import Erasing
+from moodstream.agents.past import Past
 from moodstream.schemas.base import Embedding
+from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.events import Engagement, InputEvent, Outcome
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_us
@@ -37,6 +41,7 @@ from moodstream.state.rows import (
 )
 
 _US_PER_MS = 1000
+_MOOD_DOMAIN = "mood"
 
 
 class Entry(NamedTuple):
@@ -57,40 +62,79 @@ class Entry(NamedTuple):
 class Changes:
     """What a chunk did to one agent."""
 
-    rows: dict[bytes, bytes] = field(default_factory=dict)
-    """Memory and shift rows by row key; the others are packed once, at the end of the chunk."""
+    rows: dict[bytes, bytes | None] = field(default_factory=dict)
+    """Memory and shift rows by row key, None for a deleted one; the others are packed at the end of the chunk."""
     accepted: int = 0
     duplicate: int = 0
     conflict: int = 0
+    erased: int = 0
     octants: list[str] = field(default_factory=list)
     """Octants passed on the way, without repeats in a row."""
     profiled: bool = False
+    """Whether there is a new profile, or none any more."""
+    mood_erased: bool = False
 
 
-def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes, bytes]) -> Changes:
+def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes, bytes | None]) -> Changes:
     """Fold events, in log order. `known`: what events accepted before this chunk say (`content_of`), by H(event_id).
 
+    It is None of one that was erased by its id. An agent of which something is erased here has its `past`.
     Whatever a fold raises goes through; the rows are then no longer what the log says (`AgentRows.load` them again).
     """
-    folding = Folding(known)
+    folding = Folding(known, agent.past)
     for entry in entries:
         folding.fold(agent, entry)
     return folding.changes
 
 
 class Folding:
-    """What a chunk has done to one agent so far, event by event; `known` as for `fold_events`."""
+    """What a chunk has done to one agent so far, event by event; `known` and `past` as for `fold_events`."""
 
-    def __init__(self, known: Mapping[bytes, bytes]) -> None:
+    def __init__(self, known: Mapping[bytes, bytes | None], past: Past | None = None) -> None:
         self.changes = Changes()
         self._accepted = dict(known)
+        self._past = None if past is None else past.copy()
 
     def fold(self, agent: AgentRows, entry: Entry) -> None:
         """Fold the next event. After one that raises, this and the rows are of no use any more."""
-        if isinstance(entry.event, AgentProfile):
-            _fold_profile(agent, entry, entry.event, self.changes)
+        event = entry.event
+        if isinstance(event, Erase | Expire):
+            self._erase(agent, entry, event)
+        elif agent.markers and covered(agent.markers, event, entry.offset):
+            self.changes.erased += 1
+        elif isinstance(event, AgentProfile):
+            _fold_profile(agent, entry, event, self.changes)
         else:
             _fold_event(agent, entry, self.changes, self._accepted)
+
+    def _erase(self, agent: AgentRows, entry: Entry, event: Erase | Expire) -> None:
+        changes = self.changes
+        if entry.ident in agent.markers.ids:
+            changes.duplicate += 1
+            return
+        past = self._past or Past()
+        past.note(changes.rows)
+        erasing = Erasing(agent, entry.offset, changes.rows, self._accepted, past)
+        if isinstance(event, Erase):
+            erasing.erase(event)
+            _tell(event, changes)
+        else:
+            erasing.expire(event)
+        erasing.settle(entry.ident)
+        changes.accepted += 1
+        if agent.facts.accepted:
+            agent.facts.accepted += 1
+            agent.touched[AGENT] = entry.offset
+
+
+def _tell(event: Erase, changes: Changes) -> None:
+    """Note what subscribers must hear of."""
+    if event.scope == "agent":
+        changes.octants.clear()
+        changes.profiled = True
+    elif event.domain == "mood":
+        changes.octants.clear()
+        changes.mood_erased = True
 
 
 def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: Changes) -> None:
@@ -110,13 +154,14 @@ def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: 
     _accept(agent, entry, changes)
 
 
-def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict[bytes, bytes]) -> None:
+def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict[bytes, bytes | None]) -> None:
     content = memory_content(entry)
     if entry.ident in accepted:
-        changes.duplicate += 1
-        changes.conflict += content_of(MemoryRow(content, None).encode()) != accepted[entry.ident]
+        _count_known(content, accepted[entry.ident], changes)
         return
     delta = appraise(entry.event, agent.profile.values.rules)
+    if delta is not None and agent.markers and moves_no_mood(agent.markers, entry.offset, entry.us // _US_PER_MS):
+        delta = None
     shifted = None if delta is None else (*delta, *_in_force(agent.profile))
     body = MemoryRow(content, shifted).encode()
     accepted[entry.ident] = content_of(body)
@@ -126,6 +171,14 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
         _move(agent, entry, delta, content.text, changes)
     _observe(agent, entry)
     _accept(agent, entry, changes)
+
+
+def _count_known(content: MemoryContent, before: bytes | None, changes: Changes) -> None:
+    if before is None:
+        changes.erased += 1
+        return
+    changes.duplicate += 1
+    changes.conflict += content_of(MemoryRow(content, None).encode()) != before
 
 
 def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cause: str, changes: Changes) -> None:
@@ -139,6 +192,8 @@ def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cau
 
 def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes: Changes) -> None:
     for one in shifts:
+        if agent.markers and agent.markers.expired(_MOOD_DOMAIN, one.t):
+            continue
         key = row_key(agent.key, shift_suffix(bucket_of(one.t * _US_PER_MS), one.id))
         changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), agent.fold.stamp)
 

@@ -28,30 +28,34 @@ from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.announce import mood_changed, profile_message
 from moodstream.agents.cache import RowCache
 from moodstream.agents.dead import dead_letter
-from moodstream.agents.decode import Decoded, Record, Refused, decode_records, others_of
+from moodstream.agents.decode import Decoded, Record, Refused, decode_records, idents_of, others_of
 from moodstream.agents.fold import Changes, Entry, Folding, fold_events
 from moodstream.agents.notices import Turn, announced_again, look
+from moodstream.agents.past import erasures_of
+from moodstream.agents.whole import load_past
 from moodstream.schemas.changelog import Position
+from moodstream.schemas.erasure import Erase
 from moodstream.schemas.errors import FoldMismatch, InternalFault, SourceGap
+from moodstream.schemas.events import InputEvent
 from moodstream.schemas.limits import Limits
 from moodstream.schemas.profile import AgentProfile
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import Wanted
-from moodstream.state.rows import content_of, pair_suffix, unpack_row
+from moodstream.state.rows import ERASED, Kind, content_of, hash_key, pair_suffix, unpack_row
 from moodstream.streams.sending import Message, send_batches
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.transport import Chunk
 
 log = structlog.get_logger(__name__)
 
-Known = Mapping[bytes, bytes]
+Known = Mapping[bytes, bytes | None]
 
 
 @dataclass(slots=True)
 class Folded:
     """What a chunk comes to: rows to write, agents to announce, letters to send, counts."""
 
-    rows: dict[bytes, bytes] = field(default_factory=dict)
+    rows: dict[bytes, bytes | None] = field(default_factory=dict)
     moods: dict[bytes, list[str]] = field(default_factory=dict)
     """Agents whose mood may have moved, with the octants passed."""
     profiles: set[bytes] = field(default_factory=set)
@@ -60,6 +64,7 @@ class Folded:
     accepted: int = 0
     duplicate: int = 0
     conflict: int = 0
+    erased: int = 0
 
 
 class PartitionPipeline:
@@ -105,6 +110,7 @@ class PartitionPipeline:
     async def _fold_chunk(self, records: Sequence[Record], end: int) -> None:
         decoded = self._decode(records)
         agents, known = await self._load(decoded.agents)
+        await self._load_whole(decoded.agents, agents)
         folded = fold_chunk(decoded, agents, known)
         position = self._position(folded, decoded, end)
         await self._bury(folded.refused)
@@ -130,9 +136,11 @@ class PartitionPipeline:
         fields: list[tuple[bytes, list[bytes], list[bytes]]] = []
         for key, found in entries.items():
             missing = _missing_rows(agents[key], found)
-            idents = [entry.ident for entry in found if not isinstance(entry.event, AgentProfile)]
+            idents = idents_of(found)
             fields.append((key, missing, idents))
             wanted += (Wanted(layout.agent(key), missing), Wanted(layout.ids(key), idents))
+        new = [key for key, agent in agents.items() if not agent.complete]
+        wanted.append(Wanted(layout.erased, list(map(hash_key, new))))
         values = iter(await self.ownership.load([one for one in wanted if one.fields]))
         buckets: dict[bytes, dict[bytes, int]] = {}
         for key, missing, idents in fields:
@@ -140,11 +148,20 @@ class PartitionPipeline:
                 agents[key].add(dict(zip(missing, next(values), strict=True)))
             places = next(values) if idents else ()
             buckets[key] = {ident: int(place) for ident, place in zip(idents, places, strict=True) if place is not None}
+        for key, row in zip(new, next(values, ()), strict=True):
+            agents[key].add({ERASED: row})
         return agents, await self._load_known(buckets)
+
+    async def _load_whole(self, entries: Mapping[bytes, Sequence[Entry]], agents: Mapping[bytes, AgentRows]) -> None:
+        """Load the rest of those agents of which something is erased."""
+        for key, found in entries.items():
+            erasures = erasures_of(entry.event for entry in found)
+            if erasures:
+                agents[key].past = await load_past(self.ownership, agents[key], erasures)
 
     async def _load_known(self, buckets: Mapping[bytes, Mapping[bytes, int]]) -> dict[bytes, Known]:
         """What the events that are known say: a second trip, but only for duplicates."""
-        known: dict[bytes, dict[bytes, bytes]] = {key: {} for key in buckets}
+        known: dict[bytes, dict[bytes, bytes | None]] = {key: {} for key in buckets}
         places: dict[tuple[bytes, int], list[bytes]] = {}
         for key, found in buckets.items():
             for ident, bucket in found.items():
@@ -153,8 +170,7 @@ class PartitionPipeline:
             layout = self.ownership.layout
             wanted = [Wanted(layout.memory(*place), idents) for place, idents in places.items()]
             for ((key, _), idents), rows in zip(places.items(), await self.ownership.load(wanted), strict=True):
-                said = (b"" if row is None else content_of(unpack_row(row).body) for row in rows)
-                known[key].update(zip(idents, said, strict=True))
+                known[key].update(zip(idents, map(_said, rows), strict=True))
         return dict(known)
 
     # -- bury and append
@@ -167,6 +183,7 @@ class PartitionPipeline:
             announced=self._announced,
             accepted=before.accepted + folded.accepted,
             duplicate=before.duplicate + folded.duplicate,
+            erased=before.erased + folded.erased,
             dead=before.dead + len(folded.refused),
             conflict=before.conflict + folded.conflict,
             ignored=before.ignored + decoded.ignored,
@@ -197,7 +214,7 @@ class PartitionPipeline:
         agents, _ = await self._load(entries)
         again = Folded(
             moods={key: [] for key in agents},
-            profiles={k for k, found in entries.items() if any(isinstance(e.event, AgentProfile) for e in found)},
+            profiles={k for k, found in entries.items() if any(_changes_profile(e.event) for e in found)},
             turns=[turn for agent in agents.values() for turn in announced_again(agent, since=records[0].offset)],
         )
         self._cache.put(agents.values())
@@ -208,10 +225,22 @@ class PartitionPipeline:
             await send_batches(self._producer, topic, self.ownership.partition, messages)
 
 
+def _changes_profile(event: InputEvent) -> bool:
+    return isinstance(event, AgentProfile) or (isinstance(event, Erase) and event.scope == "agent")
+
+
 def _missing_rows(agent: AgentRows, entries: Sequence[Entry]) -> list[bytes]:
     small = () if agent.complete else SMALL_ROWS
     pairs = (pair_suffix(other) for other in others_of(entries))
     return [*small, *(suffix for suffix in pairs if suffix not in agent.trends)]
+
+
+def _said(row: bytes | None) -> bytes | None:
+    """What the event of a memory row says; None where it was erased."""
+    if row is None:
+        return b""
+    found = unpack_row(row)
+    return None if found.kind is Kind.ERASED else content_of(found.body)
 
 
 # -- fold
@@ -225,8 +254,9 @@ def fold_chunk(decoded: Decoded, agents: dict[bytes, AgentRows], known: Mapping[
         folded.accepted += changes.accepted
         folded.duplicate += changes.duplicate
         folded.conflict += changes.conflict
+        folded.erased += changes.erased
         folded.rows.update(changes.rows)
-        if changes.octants:
+        if changes.octants or changes.mood_erased:
             folded.moods[key] = changes.octants
         if changes.profiled:
             folded.profiles.add(key)
@@ -234,6 +264,7 @@ def fold_chunk(decoded: Decoded, agents: dict[bytes, AgentRows], known: Mapping[
     folded.turns = look(list(agents.values()))
     for agent in agents.values():
         folded.rows.update(agent.pack_touched())
+        agent.past = None
     folded.refused = [*decoded.refused, *folded.refused]
     return folded
 
@@ -257,14 +288,14 @@ def _fold_carefully(
 ) -> tuple[AgentRows, Changes]:
     """Find the events whose fold raises, one by one, and fold the others from the stored rows."""
     good: list[Entry] = []
-    trial, folding = agent.fresh(), Folding(known)
+    trial, folding = agent.fresh(), Folding(known, agent.past)
     for entry in entries:
         try:
             folding.fold(trial, entry)
         except Exception as error:
             log.exception(_LOGGED, offset=entry.offset)
             refused.append(Refused(decoded.records[entry.offset], InternalFault(f"{type(error).__name__} in the fold")))
-            trial, folding = agent.fresh(), Folding(known)
+            trial, folding = agent.fresh(), Folding(known, agent.past)
             for one in good:
                 folding.fold(trial, one)
         else:

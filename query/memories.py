@@ -63,7 +63,7 @@ def remembered(rows: BucketRows, kept: Mapping[bytes, Shift]) -> Iterator[Rememb
         if content.type != _SIGNAL:
             domain = _DOMAINS[content.type.partition(".")[0]]
             yield Remembered(content.occurred_us, content.event_id, domain, content.pad, content, stored.offset)
-        if stored.shift is not None:
+        if stored.shift is not None and (stored.ident in kept or stored.ident in rows.shifts):  # else it was erased
             yield _shifted(stored, stored.shift, _point(stored.ident, rows, kept))
 
 
@@ -77,7 +77,7 @@ def _point(ident: bytes, rows: BucketRows, kept: Mapping[bytes, Shift]) -> Shift
         return kept[ident]
     try:
         return Shift.unpack(ident, rows.shifts[ident])
-    except (KeyError, PackingError):
+    except PackingError:
         return None
 
 

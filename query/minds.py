@@ -75,7 +75,7 @@ async def cause_of(reader: StateReader, view: AgentView, mind: Mind, moved_by: b
     if moved_by is None:
         return None
     if moved_by == mind.row.newest_id:
-        return mind.row.cause, mind.row.newest_t
+        return (mind.row.cause, mind.row.newest_t) if mind.row.cause else None  # an erased one is blank
     try:
         (stored,) = (await reader.stored(view, moved_by)).memories
     except (NotFound, ValueError):

@@ -109,8 +109,14 @@ class Replay:
                 done.append(self._spill())
         return done
 
+    def _marker(self, record: LogRecord) -> None:
+        """Take the marker row of an agent: the only rows whose keys begin as those of the partition itself."""
+        self.foreign.pop(record.key, None)
+        self._pending.pop(record.key, None)
+        self._pending[record.key] = record.value
+
     def _control(self, record: LogRecord) -> list[Commit]:
-        """Take a record that is no row of the owner's."""
+        """Take a record that is no row of an agent, written by the owner."""
         if record.key == OWNER_KEY:
             self.writer = claim_mark(record.offset, record.token)
         elif record.key.startswith(INCARNATION_PREFIX):
@@ -119,6 +125,8 @@ class Replay:
             self._stale(record)
         elif record.key == POSITION_KEY:
             return [self._close(record)]
+        else:
+            self._marker(record)
         return []
 
     @property
@@ -201,7 +209,10 @@ def merged(commits: Sequence[Commit]) -> Commit | None:
     if len(commits) < 2:
         return commits[0] if commits else None
     rows: dict[bytes, bytes | None] = {}
+    spilled = any(commit.position is None for commit in commits)
     for commit in commits:
+        for key in commit.rows if spilled else ():  # their order counts where not all of a state is there
+            rows.pop(key, None)
         rows |= commit.rows
     last = next((one for one in reversed(commits) if one.position is not None), commits[-1])
     return last._replace(rows=rows)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Discriminator, Field, Tag, ValidationError
 
 from moodstream.schemas.base import Embedding, Event, Identified, Model, check_bytes, check_text
+from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.faults import broken, invalid_event, too_long
 from moodstream.schemas.fields import (
     Axis,
@@ -36,7 +37,9 @@ __all__ = [
     "Embedding",
     "Emotion",
     "Engagement",
+    "Erase",
     "Event",
+    "Expire",
     "Identified",
     "InputEvent",
     "MoodSignal",
@@ -241,12 +244,25 @@ class MoodState(Event):
             raise broken("event_id", "reserved_prefix", f"must be {MOOD_PREFIX} and an event id")
 
 
-InputEvent = Observation | Action | Outcome | Relationship | Reflection | Engagement | MoodSignal | AgentProfile
+InputEvent = (
+    Observation | Action | Outcome | Relationship | Reflection | Engagement | MoodSignal | AgentProfile | Erase | Expire
+)
 """Every kind of event that the log takes."""
 
 INPUT_TYPES: dict[str, type[InputEvent]] = {
     kind.type_name: kind
-    for kind in (Observation, Action, Outcome, Relationship, Reflection, Engagement, MoodSignal, AgentProfile)
+    for kind in (
+        Observation,
+        Action,
+        Outcome,
+        Relationship,
+        Reflection,
+        Engagement,
+        MoodSignal,
+        AgentProfile,
+        Erase,
+        Expire,
+    )
 }
 """The models by their type names."""
 

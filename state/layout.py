@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moodstream.state.rows import Kind, bucket_and_id, kind_of, split_row_key
+from moodstream.state.rows import ERASED, Kind, bucket_and_id, kind_of, split_row_key
 
 FORMAT = 1
 """Format of the layout, kept in the hash `format_key`."""
@@ -16,7 +16,7 @@ def format_key(prefix: str) -> bytes:
 class Layout:
     """Key names of one partition. All carry one hash tag, so a script may touch them together in a cluster."""
 
-    __slots__ = ("_tag", "meta", "partition", "prefix", "tenants")
+    __slots__ = ("_tag", "erased", "meta", "partition", "prefix", "tenants")
 
     def __init__(self, prefix: str, partition: int) -> None:
         self.prefix = prefix
@@ -26,6 +26,8 @@ class Layout:
         """Hash of the partition: epoch, positions, counts, state."""
         self.tenants = self._tag + b"tenants"
         """Hash: enc(tenant) to empty."""
+        self.erased = self._tag + b"erased"
+        """Hash: H(agent's key) to the agent's marker row."""
 
     @property
     def tag(self) -> bytes:
@@ -57,6 +59,8 @@ class Layout:
         """Redis key and field of a row, from its key in the changelog."""
         agent, suffix = split_row_key(row_key)
         kind = kind_of(suffix)
+        if kind is Kind.ERASED:
+            return self.erased, suffix[len(ERASED) + 1 :]
         if kind not in (Kind.MEMORY, Kind.SHIFT):
             return self.agent(agent), suffix
         bucket, ident = bucket_and_id(suffix)

@@ -14,9 +14,9 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.connection import pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.operations import operations
-from moodstream.state.rows import AGENT
-from moodstream.state.scanning import PAGE, agent_keys, every_row, whole_agents
-from moodstream.state.scripts import ACQUIRE, APPLY, LOAD
+from moodstream.state.scanning import PAGE as PAGE_FIELDS
+from moodstream.state.scanning import agent_keys, marker_rows, whole_agents
+from moodstream.state.scripts import ACQUIRE, APPLY, LOAD, PAGE
 
 _SCAN_AGENTS = 64
 
@@ -55,6 +55,10 @@ class PartitionState(Protocol):
         """Read under the fence. Raises `Fenced`, or `StateLost` when Redis does not stand at `at`."""
         ...
 
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+        """Read a part of a hash under the fence: the next cursor, 0 at the end, and fields. Same errors."""
+        ...
+
     async def apply(
         self,
         token: bytes,
@@ -68,14 +72,6 @@ class PartitionState(Protocol):
 
     def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
         """Give all rows, some at a time, by row key."""
-        ...
-
-    def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
-        """Give all agents, some at a time: key, and the row `agent`."""
-        ...
-
-    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
-        """Give all rows of these agents, damaged ones too: by row key, by agent key."""
         ...
 
 
@@ -93,6 +89,7 @@ class RedisPartition:
         self._on_wait = on_wait
         self._acquire = redis.register_script(ACQUIRE)
         self._load = redis.register_script(LOAD)
+        self._page = redis.register_script(PAGE)
         self._apply = redis.register_script(APPLY)
 
     async def acquire(self, token: bytes, fence: int, incarnation: bytes, worker: str) -> dict[str, bytes]:
@@ -109,6 +106,12 @@ class RedisPartition:
             values.append(flat[i : i + len(one.fields)])
             i += len(one.fields)
         return values
+
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+        """Read a part of a hash under the fence. A field may come twice, in different pages."""
+        arguments = [token, at, b"%d" % cursor, b"%d" % PAGE_FIELDS]
+        following, flat = await self._call(self._page, [self.layout.meta, key], arguments)
+        return int(following), dict(zip(flat[::2], flat[1::2], strict=True))
 
     async def apply(
         self,
@@ -135,16 +138,8 @@ class RedisPartition:
             small = list(zip(keys, answers[::2], answers[1::2], strict=True))
             for found in await whole_agents(self._redis, self.layout, 0, small):
                 yield found.rows
-
-    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
-        """Give all agents, some at a time: key, and the row `agent`. For the owner alone."""
-        async for keys in agent_keys(self._redis, self.layout, PAGE):
-            rows = await pipeline(self._redis, [("HGET", self.layout.agent(key), AGENT) for key in keys])
-            yield list(zip(keys, rows, strict=True))
-
-    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
-        """Give all rows of these agents, damaged ones too: by row key, by agent key. For the owner alone."""
-        return await every_row(self._redis, self.layout, keys)
+        async for markers in marker_rows(self._redis, self.layout):
+            yield markers
 
     async def _call(self, script: Any, keys: list[bytes], arguments: list[Any]) -> Any:  # noqa: ANN401 - as the script answers
         """Run a script; wait as long as Redis is away. Safe to repeat: each script compares before it writes."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Final
 
-import msgspec
-
+from moodstream.affect.dynamics import AT_REST
 from moodstream.affect.mood import Dynamics, Revision
 from moodstream.schemas.profile import ProfileValues
 
@@ -16,6 +14,9 @@ REVISIONS_KEPT: Final = 16
 
 _COUNT = Struct(">I")
 _REVISION = Struct(">12sq12d")
+_X_AT = 20
+"""Where a packed revision holds the displacement: after id and time."""
+_AT_REST = bytes(24)
 _HOUR_MS = 3_600_000.0
 
 
@@ -39,6 +40,14 @@ class Profile:
         numbers = (*revision.x, *values.baseline, *values.tau_hours, *values.max_displacement)
         self.packed = [*self.packed, _REVISION.pack(ident, revision.t, *numbers)][-REVISIONS_KEPT:]
 
+    def forget_moods(self) -> bool:
+        """Forget how the mood was when the profile changed; whether there was anything to forget."""
+        moved = any(any(revision.x) for _, revision in self.revisions)
+        if moved:
+            self.revisions = [(ident, revision._replace(x=AT_REST)) for ident, revision in self.revisions]
+            self.packed = [one[:_X_AT] + _AT_REST + one[_X_AT + len(_AT_REST) :] for one in self.packed]
+        return moved
+
     def knows(self, ident: bytes) -> bool:
         """Whether one of the revisions comes from this event."""
         return any(known == ident for known, _ in self.revisions)
@@ -57,19 +66,6 @@ class Profile:
         values = ProfileValues.from_canonical(body[_COUNT.size : end])
         packed = [body[at : at + _REVISION.size] for at in range(end + 1, len(body), _REVISION.size)]
         return cls(values, [_revision(_REVISION.unpack(one)) for one in packed], packed)
-
-
-class _Signs(msgspec.Struct):
-    trend_signs: dict[str, int]
-
-
-_SIGNS = msgspec.json.Decoder(_Signs)
-
-
-def trend_signs_of(body: bytes) -> Mapping[str, int]:
-    """Read the signs of trends alone: a fraction of the cost of a whole profile, where many are read."""
-    end = _COUNT.size + _COUNT.unpack_from(body)[0]
-    return _SIGNS.decode(body[_COUNT.size : end]).trend_signs
 
 
 def _revision(numbers: tuple[Any, ...]) -> tuple[bytes, Revision]:

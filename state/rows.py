@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from hashlib import blake2b
 from struct import Struct as Packing
 from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import NamedTuple
@@ -31,6 +32,7 @@ class Kind(IntEnum):
     SHIFT = 6
     PROFILE = 7
     NOTICE = 8
+    ERASED = 9
 
 
 AGENT = b"agent"
@@ -41,10 +43,14 @@ NOTICE = b"notice"
 PAIR_PREFIX = b"pair/"
 MEMORY_PREFIX = b"memory/"
 SHIFT_PREFIX = b"shift/"
+ERASED = b"erased"
+"""Stands for an agent's marker row among its suffixes; the row's key is `erased_key`."""
+ERASED_PREFIX = b"\0" + ERASED + b"/"
+"""Begins the keys of marker rows."""
 
 _SINGLE = {AGENT: Kind.AGENT, MOOD: Kind.MOOD, TRENDS: Kind.TRENDS, PROFILE: Kind.PROFILE, NOTICE: Kind.NOTICE}
 _BY_NUMBER = {kind.value: kind for kind in Kind}
-_PREFIXED = {b"pair": Kind.PAIR, b"memory": Kind.MEMORY, b"shift": Kind.SHIFT}
+_PREFIXED = {b"pair": Kind.PAIR, b"memory": Kind.MEMORY, b"shift": Kind.SHIFT, b"erased": Kind.ERASED}
 
 
 class Row(NamedTuple):
@@ -69,6 +75,11 @@ def pack_row(kind: Kind, offset: int, body: bytes, stamp: bytes, fold: int = FOL
     return HEADER.pack(ROW_FORMAT, kind, fold, stamp, offset) + body
 
 
+def pack_erased(offset: int, body: bytes) -> bytes:
+    """A marker row, or what stands for an erased memory: no fold and no parameter has a say in it."""
+    return HEADER.pack(ROW_FORMAT, Kind.ERASED, 0, bytes(8), offset) + body
+
+
 def unpack_row(data: bytes) -> Row:
     """Take a row apart. Raises `RowError` for bytes of another format or an unknown kind."""
     if len(data) < HEADER.size:
@@ -88,11 +99,6 @@ def row_offset(data: bytes) -> int:
     return offset
 
 
-def maker_of(data: bytes) -> bytes:
-    """Fold version and stamp of whoever made a row, 10 bytes of its header."""
-    return data[2:12]
-
-
 BEFORE = -1
 """Offset of rows from before their log began: the broker that numbered them has lost its log."""
 
@@ -103,7 +109,43 @@ def from_before(data: bytes) -> bytes:
     body = row.body
     if row.kind is Kind.AGENT:
         body = _I64.pack(BEFORE) + body[_I64.size :]  # its first offset
+    elif row.kind is Kind.ERASED and len(body) != _STUB.size:
+        body = _marks_from_before(body)
     return HEADER.pack(ROW_FORMAT, row.kind, row.fold, row.stamp, BEFORE) + body
+
+
+MARK = Packing(">B12sqq")
+"""One erasure in a marker row: scope, hash of what is meant, offset, time in ms."""
+MARK_COUNT = Packing(">H")
+
+
+def _marks_from_before(body: bytes) -> bytes:
+    """The body of a marker row whose erasures have no place in this log any more: only their times count."""
+    start, (count,) = MARK_COUNT.size, MARK_COUNT.unpack_from(body)
+    end = start + count * MARK.size
+    marks = (MARK.pack(scope, what, BEFORE, ms) for scope, what, _, ms in MARK.iter_unpack(body[start:end]))
+    return b"".join((body[:start], *marks, body[end:]))
+
+
+class Stub(NamedTuple):
+    """What stands in the place of a memory that was erased by its id: it can never come back."""
+
+    ms: int
+    """When the erased event had happened."""
+    erased_ms: int
+    """Time of the erasure."""
+
+    def encode(self) -> bytes:
+        """The body's bytes."""
+        return _STUB.pack(*self)
+
+    @classmethod
+    def decode(cls, body: bytes) -> Stub:
+        """Read a body; struct.error if it is none."""
+        return cls(*_STUB.unpack(body))
+
+
+_STUB = Packing(">qq")
 
 
 def bucket_of(occurred_us: int) -> int:
@@ -114,6 +156,16 @@ def bucket_of(occurred_us: int) -> int:
 def row_key(agent: bytes, suffix: bytes) -> bytes:
     """Key of a row in the changelog: agent key, zero byte, suffix."""
     return agent + b"\0" + suffix
+
+
+def erased_key(agent: bytes) -> bytes:
+    """Key of an agent's marker row: it names the agent by a hash, for it outlives the agent's erasure."""
+    return ERASED_PREFIX + hash_key(agent)
+
+
+def hash_key(agent: bytes) -> bytes:
+    """H of an agent's key."""
+    return blake2b(agent, digest_size=_ID_BYTES).digest()
 
 
 def split_row_key(key: bytes) -> tuple[bytes, bytes]:
@@ -149,6 +201,11 @@ def bucket_and_id(suffix: bytes) -> tuple[int, bytes]:
     """Bucket and H(event_id) of a memory or shift suffix."""
     tail = suffix[-(_U32.size + _ID_BYTES) :]
     return _U32.unpack_from(tail)[0], tail[_U32.size :]
+
+
+def content_us(content: bytes) -> int:
+    """When the event of a content (`content_of`) happened, in microseconds."""
+    return _DECODER.decode(content).occurred_us
 
 
 def content_of(body: bytes) -> bytes:

@@ -9,11 +9,11 @@ from moodstream.state.connection import call, pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.rows import (
     AGENT,
+    ERASED_PREFIX,
     HEADER,
     Kind,
     MemoryRow,
     RowError,
-    kind_of,
     memory_suffix,
     row_key,
     row_offset,
@@ -70,10 +70,16 @@ def sort_in(found: BucketRows, fields: Iterable[tuple[bytes, bytes | None]], ver
                 continue
             if row.kind is Kind.SHIFT:
                 found.shifts[name[1:]] = row.body
-            else:
+            elif row.kind is not Kind.ERASED:  # what stands for an erased memory is none
                 found.memories.append(StoredMemory(name, row.offset, *MemoryRow.decode(row.body)))
         except RowError:
             found.broken += 1
+
+
+async def marker_rows(redis: Redis, layout: Layout) -> AsyncIterator[dict[bytes, bytes]]:
+    """All marker rows of a partition by row key, some at a time."""
+    async for _, fields, _ in hash_pages(redis, [layout.erased]):
+        yield {ERASED_PREFIX + name: row for name, row in fields.items()}
 
 
 async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[list[bytes]]:
@@ -89,38 +95,6 @@ async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[
             if len(names) < limit:
                 break
             low = b"(" + names[-1]
-
-
-async def every_row(redis: Redis, layout: Layout, keys: Sequence[bytes]) -> dict[bytes, Fields]:
-    """All rows of these agents by row key, whatever they say and whatever version they are of."""
-    commands: list[tuple[bytes | str, ...]] = []
-    for key in keys:
-        commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
-    answers = await pipeline(redis, commands)
-    found: dict[bytes, Fields] = {}
-    places: list[tuple[bytes, int]] = []
-    for key, small, numbers in zip(keys, answers[::2], answers[1::2], strict=True):
-        found[key] = {row_key(key, suffix): row for suffix, row in small.items() if _is_row(suffix)}
-        places += [(key, int(number)) for number in sorted(numbers)]
-    for start in range(0, len(places), _SIDE_BY_SIDE):
-        some = places[start : start + _SIDE_BY_SIDE]
-        async for index, fields, _ in hash_pages(redis, [layout.memory(*place) for place in some]):
-            key, bucket = some[index]
-            found[key].update((row_key(key, _dated_suffix(bucket, name)), row) for name, row in fields.items())
-    return found
-
-
-def _is_row(suffix: bytes) -> bool:
-    try:
-        kind_of(suffix)
-    except RowError:
-        return False
-    return True
-
-
-def _dated_suffix(bucket: int, name: bytes) -> bytes:
-    """Suffix of the row in this field of a bucket."""
-    return shift_suffix(bucket, name[1:]) if len(name) == _SHIFT_FIELD else memory_suffix(bucket, name)
 
 
 async def whole_agents(
@@ -148,4 +122,9 @@ def _add(agent: ScannedAgent, bucket: int, fields: Fields) -> None:
     for name, row in fields.items():
         if len(row) >= HEADER.size and row_offset(row) > version:
             continue
-        agent.rows[row_key(agent.key, _dated_suffix(bucket, name))] = row
+        agent.rows[row_key(agent.key, dated_suffix(bucket, name))] = row
+
+
+def dated_suffix(bucket: int, name: bytes) -> bytes:
+    """Suffix of the row that a field of a bucket's hash holds."""
+    return shift_suffix(bucket, name[1:]) if len(name) == _SHIFT_FIELD else memory_suffix(bucket, name)

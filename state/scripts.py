@@ -65,11 +65,20 @@ redis.call('HSET', KEYS[1], 'fold', mine, 'profile:' .. ARGV[3], ARGV[4])
 return mine
 """
 
+PAGE = """
+-- KEYS: meta, hash.  ARGV: token, changelog position last confirmed, cursor, fields a page
+local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
+if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
+if (m[2] or '') ~= ARGV[2] then return redis.error_reply('DIVERGED changelog ' .. tostring(m[2])) end
+return redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[4])
+"""
+
 APPLY = """
 -- KEYS: meta, then one key per operation.
 -- ARGV: token, changelog position before, after, MessagePack: alternating fields and values of meta,
 --   MessagePack: per key [op, arguments]
---   op s: HSET field value ..., d: HDEL field ..., z: ZADD (score 0) member ...
+--   op s: HSET field value ..., d: HDEL field ..., z: ZADD (score 0) member ..., r: ZREM member ..., u: UNLINK,
+--   t: look whether the key exists, c: HDEL field ... if the key of the operation before does not
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
 if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
 local at = m[2] or ''
@@ -77,12 +86,17 @@ if at ~= ARGV[2] then
   if at == ARGV[3] then return 0 end  -- this very call has been applied before its answer was lost
   return redis.error_reply('DIVERGED changelog ' .. at .. ' expected ' .. ARGV[2])
 end
+local gone = false
 for k, operation in ipairs(cmsgpack.unpack(ARGV[5])) do
   local key, op, arguments = KEYS[k + 1], operation[1], operation[2]
+  if op == 'u' then redis.call('UNLINK', key) end
+  if op == 't' then gone = redis.call('EXISTS', key) == 0 end
   for j = 1, #arguments, 4000 do
     local last = math.min(j + 3999, #arguments)
     if op == 's' then redis.call('HSET', key, unpack(arguments, j, last))
     elseif op == 'd' then redis.call('HDEL', key, unpack(arguments, j, last))
+    elseif op == 'r' then redis.call('ZREM', key, unpack(arguments, j, last))
+    elseif op == 'c' then if gone then redis.call('HDEL', key, unpack(arguments, j, last)) end
     else for z = j, last do redis.call('ZADD', key, 0, arguments[z]) end end
   end
 end

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from moodstream.schemas.errors import FoldMismatch
 from moodstream.schemas.profile import ProfileValues
 from moodstream.state.profile_row import Profile
-from moodstream.state.rows import AGENT, FOLD_VERSION, PROFILE, MemoryContent, Row, unpack_row
+from moodstream.state.rows import AGENT, FOLD_VERSION, PROFILE, Kind, MemoryContent, Row, unpack_row
 
 RESTORING = "restoring"
 """Value of the meta field `state` while rows come back from the changelog."""
@@ -196,6 +196,6 @@ class ScannedAgent(NamedTuple):
 def checked_row(data: bytes) -> Row:
     """Take a row apart and refuse one that another version of the folds wrote."""
     row = unpack_row(data)
-    if row.fold != FOLD_VERSION:
+    if row.fold != FOLD_VERSION and row.kind is not Kind.ERASED:
         raise FoldMismatch(f"a row was written by fold version {row.fold}, this program reads {FOLD_VERSION}")
     return row

@@ -28,6 +28,7 @@ class Kind(IntEnum):
     SHIFT = 6
     PROFILE = 7
     NOTICE = 8
+    ERASED = 9
 
 
 def hash_id(text: str) -> bytes:
@@ -45,6 +46,11 @@ def row_key(agent: bytes, suffix: bytes) -> bytes:
     return agent + b"\x00" + suffix
 
 
+def marker_key(agent: bytes) -> bytes:
+    """Key of an agent's marker row: a zero byte, a word, and 12 bytes of BLAKE2b over the agent's key."""
+    return b"\x00erased/" + blake2b(agent, digest_size=12).digest()
+
+
 def dated_suffix(word: bytes, t_ms: int, ident: bytes) -> bytes:
     """Suffix of a memory or shift row: the word, u32 bucket of the time in ms, the event's 12 bytes."""
     return word + b"/" + struct.pack(">I", t_ms // 1000 // WEEK_SECONDS) + ident
@@ -53,6 +59,11 @@ def dated_suffix(word: bytes, t_ms: int, ident: bytes) -> bytes:
 def write_row(kind: Kind, offset: int, stamp: bytes, body: bytes) -> bytes:
     """A full row: header of 20 bytes, then the body."""
     return HEADER.pack(ROW_FORMAT, kind, FOLD_VERSION, stamp, offset) + body
+
+
+def write_erased(offset: int, body: bytes) -> bytes:
+    """A marker row, or the stub of an erased memory: fold 0, stamp of zeros."""
+    return HEADER.pack(ROW_FORMAT, Kind.ERASED, 0, bytes(8), offset) + body
 
 
 def f32(value: float) -> float:

@@ -73,6 +73,12 @@ class OracleMood:
         self.base = Base(then, self.base.id, x)
         return then, x, written
 
+    def begin_anew(self, t: int) -> None:
+        """The mood was erased at t: at rest there, and nothing known of before."""
+        self.__init__()  # type: ignore[misc]
+        self.base = Base(t, bytes(12), (0.0, 0.0, 0.0))
+        self.newest = (t, bytes(12))
+
     def _add_late(self, base: Base, signal: Signal, dynamics: Dynamics) -> ShiftRow:
         """Rule 1."""
         rest = [signal.delta[axis] * dynamics.fading(axis, base.t - signal.t) for axis in AXES]

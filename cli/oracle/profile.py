@@ -107,6 +107,12 @@ class OracleProfile:
         revision = struct.pack(">12sq12d", ident, t, *numbers)
         self.revisions = [*self.revisions, (ident, revision)][-MOST_REVISIONS:]
 
+    def forget_moods(self) -> bool:
+        """The mood was erased: the revisions say that it was at rest. Whether that changes anything."""
+        before = self.revisions
+        self.revisions = [(ident, packed[:20] + bytes(24) + packed[44:]) for ident, packed in before]
+        return any(struct.unpack(">3d", packed[20:44]) != (0.0, 0.0, 0.0) for _, packed in before)
+
     def pack(self) -> bytes:
         """The body of the profile row."""
         text = canonical(self.values).encode()

@@ -35,6 +35,8 @@ class Report(NamedTuple):
     key: bytes
     event: bytes
     values: Values
+    other: str | None = None
+    """The other agent; None for an outcome."""
 
 
 class OracleTrends:
@@ -46,6 +48,17 @@ class OracleTrends:
     def observe(self, report: Report) -> None:
         """Remember a report."""
         self.reports.append(report)
+
+    def keep(self, wanted: Callable[[Report], bool]) -> bool:
+        """Forget all other reports, as if they had never been; whether the row's bytes change by that."""
+        before = self.pack()
+        self.reports = [report for report in self.reports if wanted(report)]
+        return self.pack() != before
+
+    @property
+    def empty(self) -> bool:
+        """Whether no signal of any turn is known."""
+        return not any(report.values for report in self.reports)
 
     def pack(self) -> bytes:
         """The body of the row: every report that still stands for a signal, once, in order of (t, key, event)."""

@@ -99,6 +99,8 @@ REQUIRED = {
     "engagement": {"description": texts, "other_agent_id": ids, "turn_id": ids},
     "mood.signal": {"kind": st.sampled_from(["interaction_appraisal", "direct_shift"]), "cause": texts},
     "agent.profile": {},
+    "erase": {"scope": st.just("agent")},
+    "expire": {"before": st.just(datetime(1970, 1, 1, tzinfo=UTC))},
 }
 OPTIONAL = {
     "experience.observation": {**DOMAIN, **JUDGED, **EXPERIENCE},
@@ -117,17 +119,38 @@ OPTIONAL = {
         "trend_signs": st.dictionaries(st.sampled_from(TREND_SIGNALS), st.sampled_from([-1, 0, 1])),
         "rules": st.fixed_dictionaries({}, optional={"success": st.lists(texts, max_size=3), "fast_ms": counts}),
     },
+    "erase": {},  # what goes with a scope is in TARGETS
+    "expire": {
+        "domain": maybe(st.sampled_from(DOMAINS)),
+        "markers_before": maybe(st.just(datetime(1970, 1, 1, 5, tzinfo=timezone(timedelta(hours=5))))),
+    },
 }
+UNREMEMBERED = {"agent.profile", "erase", "expire"}
+
+
+TARGETS = {
+    "domain": ("domain", st.sampled_from(DOMAINS)),
+    "memory": ("memory_id", event_ids | event_ids.map("mood:{}".format)),
+    "other_agent": ("other_agent_id", ids),
+}
+
+
+def aimed(fields):
+    """An erasure of the agent, made one of another scope."""
+    scope = st.sampled_from(list(TARGETS)).flatmap(lambda scope: st.tuples(st.just(scope), TARGETS[scope][1]))
+    return st.just(fields) | scope.map(lambda to: {**fields, "scope": to[0], TARGETS[to[0]][0]: to[1]})
 
 
 def fields_of(name):
     made = st.fixed_dictionaries({**IDENTITY, **REQUIRED[name]}, optional=OPTIONAL[name])
+    if name == "erase":
+        made = made.flatmap(aimed)
     return made.filter(lambda fields: fields.get("other_agent_id") != fields["agent_id"])
 
 
 any_fields = st.sampled_from(list(INPUT_TYPES)).flatmap(lambda name: st.tuples(st.just(name), fields_of(name)))
 any_event = any_fields.map(lambda drawn: make(INPUT_TYPES[drawn[0]], **drawn[1]))
-memorable = any_event.filter(lambda event: event.type_name != "agent.profile")
+memorable = any_event.filter(lambda event: event.type_name not in UNREMEMBERED)
 
 
 def as_json(name, fields):
@@ -190,7 +213,8 @@ def test_memory_records_give_mood_states_back(fields):
 
 def test_the_strategies_cover_every_field():
     for name, kind in INPUT_TYPES.items():
-        assert {*IDENTITY, *REQUIRED[name], *OPTIONAL[name], "type"} == set(kind.model_fields)
+        aims = {target for target, _ in TARGETS.values()} if name == "erase" else set()
+        assert {*IDENTITY, *REQUIRED[name], *OPTIONAL[name], *aims, "type"} == set(kind.model_fields)
 
 
 JUNK = st.one_of(

@@ -19,6 +19,7 @@ SUFFIXES = {
     Kind.SHIFT: rows.shift_suffix(0, hash_id("x")),
     Kind.PROFILE: b"profile",
     Kind.NOTICE: b"notice",
+    Kind.ERASED: b"erased/" + b"/\0" * 6,
 }
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -56,7 +57,7 @@ def test_a_row_from_before_the_log_has_offset_minus_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x01" * 19, b"\x02" + b"\x01" * 19, b"\x01\x09" + b"\0" * 18, b"\x01\x00" + b"\0" * 18]
+    "data", [b"", b"\x01" * 19, b"\x02" + b"\x01" * 19, b"\x01\x0a" + b"\0" * 18, b"\x01\x00" + b"\0" * 18]
 )
 def test_other_bytes_are_no_row(data: bytes) -> None:
     with pytest.raises(RowError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from moodstream.affect.params import STANDARD, Fold
+from moodstream.affect.params import STANDARD
 from moodstream.agents.cache import RowCache
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.schemas.codec import encode
@@ -60,13 +60,13 @@ class FullPartition(FakePartition):
         self.asked = wanted
         return await super().load(token, at, wanted)
 
-    def _values(self, wanted: Wanted) -> list[bytes | None]:
+    def _fields(self, key: bytes) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
         rows: Mapping[bytes, bytes | None] = dict(self.store.rows)
         for operation in operations(self.layout, rows):
-            if operation.op == b"s" and operation.key == wanted.key:
+            if operation.op == b"s" and operation.key == key:
                 found.update(zip(operation.arguments[::2], operation.arguments[1::2], strict=True))
-        return [found.get(name) for name in wanted.fields]
+        return found
 
 
 @dataclass
@@ -80,24 +80,18 @@ class Line:
     before: Callable[[str], object] = lambda step: None
     """Called before each step; may raise."""
     cache_bytes: int = 1 << 20
-    fold: Fold = STANDARD
     state: FullPartition | None = None
     """The newest worker's client of Redis."""
 
     async def worker(self) -> PartitionPipeline:
         """Let a new worker take the partition."""
-        ownership = await self.owner()
-        self.steps.clear()
-        self.producer.asked = self._step
-        cache = RowCache(self.cache_bytes)
-        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, self.fold)  # type: ignore[arg-type]
-
-    async def owner(self) -> Ownership:
-        """Let a new owner take the partition."""
         self.state = FullPartition(self.store, LAYOUT, self._gate)
         ownership = Ownership(0, LAYOUT, FakeChangelog(self.log, self._gate), self.state, "w")
         await ownership.acquire()
-        return ownership
+        self.steps.clear()
+        self.producer.asked = self._step
+        cache = RowCache(self.cache_bytes)
+        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, STANDARD)  # type: ignore[arg-type]
 
     async def _gate(self, point: str) -> None:
         self._step(point)

@@ -11,6 +11,8 @@ from moodstream.schemas.events import (
     Deltas,
     Emotion,
     Engagement,
+    Erase,
+    Expire,
     InputEvent,
     MoodSignal,
     Observation,
@@ -53,6 +55,20 @@ def signal(tenant: str, agent: str, event_id: str, ms: int, pleasure: float, **m
 def profile(tenant: str, agent: str, event_id: str, ms: int, **values: Any) -> AgentProfile:
     """A profile change."""
     return AgentProfile(**_common(tenant, agent, event_id, ms), **values)
+
+
+def erase(tenant: str, agent: str, event_id: str, ms: int, **target: Any) -> Erase:
+    """An erasure; without a target that of the agent."""
+    names = {"domain": "domain", "memory_id": "memory", "other_agent_id": "other_agent"}
+    scope = names[next(iter(target))] if target else "agent"
+    return Erase(**_common(tenant, agent, event_id, ms), scope=scope, **target)
+
+
+def expire(tenant: str, agent: str, event_id: str, before: int, **more: Any) -> Expire:
+    """An expiry of what is older than a time in ms; it is noticed long after."""
+    if "markers_before" in more:
+        more["markers_before"] = from_ms(more["markers_before"])
+    return Expire(**_common(tenant, agent, event_id, T0_MS + 10**10), before=from_ms(before), **more)
 
 
 def life(agent: str, count: int = 40, tenant: str = "t") -> list[InputEvent]:
@@ -141,3 +157,31 @@ def _other(draw: st.DrawFn, common: dict[str, Any]) -> InputEvent:
             ]
         )
     )
+
+
+@st.composite
+def erasures(draw: st.DrawFn, tenant: str, agent: str) -> InputEvent:
+    """Any erasure or expiry of one agent."""
+    name, ms = draw(st.integers(0, 8).map(lambda n: f"x{n}")), draw(_TIMES)
+    kind = draw(
+        st.sampled_from(["agent", "domain", "domain", "memory", "memory", "other", "other", "expire", "expire"])
+    )
+    domain = draw(st.sampled_from(["experience", "relationship", "reflection", "engagement", "mood"]))
+    if kind == "domain":
+        return erase(tenant, agent, name, ms, domain=domain)
+    if kind == "memory":
+        return erase(tenant, agent, name, ms, memory_id=draw(st.sampled_from(["", "mood:"])) + draw(_IDS))
+    if kind == "other":
+        return erase(tenant, agent, name, ms, other_agent_id=draw(_OTHER))
+    if kind == "expire":
+        more: dict[str, Any] = {"domain": draw(st.none() | st.just(domain))}
+        if draw(st.booleans()):
+            more["markers_before"] = draw(_TIMES)
+        return expire(tenant, agent, name, ms, **more)
+    return erase(tenant, agent, name, ms)
+
+
+def with_erasures(tenant: str, agent: str) -> st.SearchStrategy[list[InputEvent]]:
+    """Logs of one agent in which something is erased now and then."""
+    some = [events(tenant, agent)] * 5 + [erasures(tenant, agent)]
+    return st.lists(st.one_of(*some), min_size=1, max_size=40)

@@ -14,7 +14,9 @@ from moodstream.schemas.changelog import INCARNATION_PREFIX, LogRecord, Span
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import Wanted
-from moodstream.state.rows import AGENT, row_key, split_row_key
+
+PAGE = 3
+"""Fields of a hash in one page."""
 
 Gate = Callable[[str], Awaitable[None]]
 """Passed before and after each effect, with its name: `append`, `append.done`, ..."""
@@ -163,6 +165,15 @@ class FakePartition:
         await self.gate("load.done")
         return found
 
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+        await self.gate("page")
+        self._check_epoch(token)
+        if self.store.meta.get("changelog", b"") != at:
+            raise StateLost("DIVERGED")
+        fields = sorted(self._fields(key).items())
+        following = cursor + PAGE
+        return (following if following < len(fields) else 0), dict(fields[cursor:following])
+
     async def apply(
         self,
         token: bytes,
@@ -180,16 +191,6 @@ class FakePartition:
         for key, row in sorted(self.store.rows.items()):
             yield {key: row}
 
-    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
-        await self.gate("heads")
-        for key in sorted({split_row_key(key)[0] for key in self.store.rows} - {b""}):
-            yield [(key, self.store.rows.get(row_key(key, AGENT)))]
-
-    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
-        await self.gate("whole")
-        rows = self.store.rows.items()
-        return {key: {name: row for name, row in rows if split_row_key(name)[0] == key} for key in keys}
-
     def _check_claim(self, fence: int) -> None:
         meta = self.store.meta
         if int(meta.get("fence", b"-1")) > fence:
@@ -203,8 +204,13 @@ class FakePartition:
             raise Fenced("epoch")
 
     def _values(self, wanted: Wanted) -> list[bytes | None]:
-        places = {self.layout.place(key): row for key, row in self.store.rows.items()}
-        return [places.get((wanted.key, name)) for name in wanted.fields]
+        found = self._fields(wanted.key)
+        return [found.get(name) for name in wanted.fields]
+
+    def _fields(self, key: bytes) -> dict[bytes, bytes]:
+        """What the hash of a key holds."""
+        places = ((*self.layout.place(row_key), row) for row_key, row in self.store.rows.items())
+        return {name: row for place, name, row in places if place == key}
 
     def _apply(
         self,
