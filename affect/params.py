@@ -11,6 +11,8 @@ from moodstream.schemas.profile import DEFAULT_PROFILE, ProfileValues
 
 _REVISION = Struct(">H")
 _DIGEST_BYTES = 6
+_MAKER = Struct(">H8s")
+_ORDER = Struct(">HH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,20 @@ class Fold:
         return cls(params, stamp_of(params), default_profile)
 
     @property
+    def maker(self) -> bytes:
+        """Fold version and stamp, as they stand in the headers of its rows (10 bytes)."""
+        return _MAKER.pack(self.params.fold_version, self.stamp)
+
+    @property
     def order(self) -> tuple[int, int]:
         """Fold version and revision: the greater of two is the newer fold."""
         return self.params.fold_version, self.params.revision
+
+
+def order_of(maker: bytes) -> tuple[int, int]:
+    """Fold version and revision of a row's maker (10 bytes of its header)."""
+    version, revision = _ORDER.unpack_from(maker)
+    return version, revision
 
 
 PARAMS = FoldParams()

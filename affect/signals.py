@@ -24,7 +24,7 @@ Values = tuple[float | None, ...]
 UNKNOWN: Final[Values] = (None,) * len(SIGNALS)
 
 
-def sign_of(signal: str, signs: Mapping[TrendSignal, int]) -> int:
+def sign_of(signal: str, signs: Mapping[TrendSignal, int] | Mapping[str, int]) -> int:
     """Return +1 where more is better, -1 where less is, 0 where neither: by the profile, else by default."""
     return next((sign for name, sign in signs.items() if name == signal), SIGNS[signal])
 

@@ -19,7 +19,18 @@ from moodstream.affect.signals import SIGNS
 from moodstream.affect.trends import TrendRow
 from moodstream.schemas.errors import InvalidQuery
 
-__all__ = ["HALF_LIFE_HOURS", "TrendSummary", "change_point", "notice_step", "series", "slope_test", "summary"]
+__all__ = [
+    "FALSE_STEPS",
+    "HALF_LIFE_HOURS",
+    "LABEL_P",
+    "TrendSummary",
+    "change_point",
+    "heading",
+    "notice_step",
+    "series",
+    "slope_test",
+    "summary",
+]
 
 HALF_LIFE_HOURS: Final = 168.0
 KINDS: Final[Mapping[str, Kind]] = {
@@ -37,9 +48,12 @@ Times = NDArray[np.int64]
 
 INSUFFICIENT, STABLE, IMPROVING, DECLINING = "insufficient", "stable", "improving", "declining"
 
-_WINDOW_HALF_LIVES = 4
+WINDOW_HALF_LIVES: Final = 4
 _MS_PER_HOUR = 3_600_000.0
-_LABEL_P = 0.05
+LABEL_P: Final = 0.05
+"""A direction is told below this p: so often at most where there is none, if values are independent of each other."""
+FALSE_STEPS: Final = 0.001
+"""Change points that are told where there is none, at most, per observation with a look at each (docs/concepts.md)."""
 NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_OUT = 0.002, 0.001, 0.2
 _SPARSE_HOURS = 24.0
 _ACCELERATION_MINIMUM = 20
@@ -113,7 +127,7 @@ def summary(
         duration_hours=float(hours[-1] - hours[0]),
         median_gap_hours=float(np.median(np.diff(hours))) if len(y) > 1 else None,
         newest_ms=newest,
-        stale=as_of_ms - newest > _WINDOW_HALF_LIVES * half_life_hours * _MS_PER_HOUR,
+        stale=as_of_ms - newest > WINDOW_HALF_LIVES * half_life_hours * _MS_PER_HOUR,
     )
     return _with_slope(common, hours, y, half_life_hours)
 
@@ -126,11 +140,11 @@ def notice_step(previous: str, now: TrendSummary) -> str:
     """
     if now.p is None or now.slope_per_hour is None:
         return STABLE
-    heading = _heading(now.slope_per_hour, now.sign)
+    course = heading(now.slope_per_hour, now.sign)
     sparse = now.median_gap_hours is not None and now.median_gap_hours > _SPARSE_HOURS
     enters = now.p < (_NOTICE_IN_SPARSE if sparse else NOTICE_IN)
-    keeps = heading == previous and now.p <= _NOTICE_OUT
-    return heading if enters or keeps else STABLE
+    keeps = course == previous and now.p <= _NOTICE_OUT
+    return course if enters or keeps else STABLE
 
 
 def _window(row: TrendRow, signal: str, half_life: float) -> tuple[Times, Series]:
@@ -138,7 +152,7 @@ def _window(row: TrendRow, signal: str, half_life: float) -> tuple[Times, Series
     times, y = series(row, signal)
     if not len(y):
         return times, y
-    recent = times - times[-1] >= -_WINDOW_HALF_LIVES * half_life * _MS_PER_HOUR
+    recent = times - times[-1] >= -WINDOW_HALF_LIVES * half_life * _MS_PER_HOUR
     return times[recent], y[recent]
 
 
@@ -149,7 +163,7 @@ def _with_slope(common: TrendSummary, hours: Series, y: Series, half_life: float
         return common
     return replace(
         common,
-        direction=_heading(test.slope, common.sign) if test.p < _LABEL_P else STABLE,
+        direction=heading(test.slope, common.sign) if test.p < LABEL_P else STABLE,
         slope_per_hour=test.slope,
         standard_error=test.error,
         p=test.p,
@@ -159,7 +173,8 @@ def _with_slope(common: TrendSummary, hours: Series, y: Series, half_life: float
     )
 
 
-def _heading(slope: float, sign: int) -> str:
+def heading(slope: float, sign: int) -> str:
+    """Name the direction of a slope that is none by chance: improving or declining; stable where it has none."""
     if slope == 0.0 or sign == 0:
         return STABLE
     return IMPROVING if (slope > 0.0) == (sign > 0) else DECLINING

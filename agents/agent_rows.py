@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Final
 
 from moodstream.affect.mood import MoodRow
-from moodstream.affect.params import Fold, revision_of
+from moodstream.affect.params import Fold, order_of
 from moodstream.affect.trends import TrendRow
 from moodstream.agents.past import Past
 from moodstream.schemas.errors import FoldMismatch
@@ -24,9 +24,9 @@ from moodstream.state.rows import (
     PROFILE,
     TRENDS,
     Kind,
-    Row,
     erased_key,
     kind_of,
+    maker_of,
     pack_erased,
     pack_row,
     pair_suffix,
@@ -102,8 +102,8 @@ class AgentRows:
 
     def _body(self, suffix: bytes, data: bytes) -> bytes:
         row = unpack_row(data)
-        if row.kind is not Kind.ERASED and (row.fold, row.stamp) != (self.fold.params.fold_version, self.fold.stamp):
-            raise other_fold(row, self.fold)
+        if row.kind is not Kind.ERASED and maker_of(data) != self.fold.maker:
+            raise other_fold(maker_of(data), self.fold)
         self.stored[suffix] = data
         if suffix == MOOD:
             self.mood_offset = row.offset
@@ -188,10 +188,16 @@ def is_pair(suffix: bytes) -> bool:
     return suffix.startswith(PAIR_PREFIX)
 
 
-def other_fold(row: Row, fold: Fold) -> FoldMismatch:
-    """The error for a row that another fold wrote: a newer one, or one of the same revision with other parameters."""
+def other_fold(maker: bytes, fold: Fold) -> FoldMismatch:
+    """The error for rows of another fold (`maker_of`), by its order: nothing may be folded onto them."""
+    version, revision = order_of(maker)
+    mine = f"fold {fold.order[0]}, revision {fold.order[1]}"
+    if (version, revision) == fold.order:
+        return FoldMismatch(
+            f"rows were made by {mine} with other parameters than this worker has",
+            hint="Set fold.default_profile as it was, or raise fold.revision (docs/upgrades.md).",
+        )
     return FoldMismatch(
-        f"a {row.kind.name.lower()} row was written by fold {row.fold}, revision {revision_of(row.stamp)} "
-        f"({row.stamp.hex()}); this worker has fold {fold.params.fold_version}, revision {fold.params.revision} "
-        f"({fold.stamp.hex()})"
+        f"rows were made by fold {version}, revision {revision}, this worker has {mine}",
+        hint="Start it with the settings, or the release, of the newer workers (docs/upgrades.md).",
     )

@@ -21,8 +21,11 @@ ERASED_CAUSE: Final = "erased"
 """The cause of a mood whose cause was erased."""
 
 
-def mood_changed(agent: AgentRows, octants: Sequence[str]) -> Message | None:
-    """Announce the newest mood; None for an agent without one, or whose row is from before this log."""
+def mood_changed(agent: AgentRows, octants: Sequence[str], kind: str = "mood") -> Message | None:
+    """Announce the newest mood; None for an agent without one, or whose row is from before this log.
+
+    `kind` is a part of the output's id.
+    """
     row, dynamics = agent.mood, agent.profile.dynamics
     if row.empty or agent.mood_offset < 0:
         return None
@@ -32,7 +35,7 @@ def mood_changed(agent: AgentRows, octants: Sequence[str]) -> Message | None:
     event = MoodChanged.model_construct(  # our own values, and one for every agent of a chunk
         tenant_id=tenant,
         agent_id=name,
-        event_id=output_id(tenant, name, "mood", agent.mood_offset),
+        event_id=output_id(tenant, name, kind, agent.mood_offset),
         occurred_at=from_ms(t),
         sequence=agent.mood_offset,
         mood=reading.mood,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -12,4 +14,7 @@ class WorkerSettings(BaseModel):
 
     name: str = Field("", max_length=200, description="name in logs and readiness; default: host and process id")
     cache_bytes: int = Field(96 << 20, ge=1 << 20, description="memory for decoded rows, over all partitions")
+    migrate: tuple[Literal["restamp"], ...] = Field(
+        (), description="what may be done with rows of an older fold that the log no longer covers"
+    )
     stop_seconds: float = Field(8.0, gt=0, le=120, description="how long a graceful stop may take before it is cut off")

@@ -6,16 +6,21 @@ import asyncio
 import os
 import socket
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import structlog
 
 from moodstream.affect.params import Fold
+from moodstream.agents.agent_rows import AgentRows
+from moodstream.agents.announce import mood_changed
 from moodstream.agents.cache import RowCache
 from moodstream.agents.lane import Lanes
 from moodstream.agents.pipeline import PartitionPipeline
+from moodstream.agents.rebuild import Rebuilder
 from moodstream.agents.settings import WorkerSettings
+from moodstream.agents.upgrade import Upgrade
 from moodstream.agents.waits import Waits
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StoreUnavailable
 from moodstream.state.connection import connect
@@ -27,7 +32,8 @@ from moodstream.state.workers import report, retract
 from moodstream.streams.app import MoodApp, create_app, events_topic, state_table
 from moodstream.streams.broker import connected
 from moodstream.streams.changelog import KafkaChangelog
-from moodstream.streams.sending import open_producer
+from moodstream.streams.event_log import EventLog
+from moodstream.streams.sending import open_producer, send_batches
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.topics import check
 
@@ -51,6 +57,7 @@ class Worker:
         """Whether broker and Redis were found to be as they should."""
         self._ended = asyncio.Event()
         self._stopping = False
+        self._upgrading = asyncio.Lock()
         self._crash: BaseException | None = None
         # Longer than any one attempt to reach Redis takes.
         self._waits = Waits(2 * (state.connect_seconds + state.answer_seconds) + _REPORT_SECONDS)
@@ -124,7 +131,11 @@ class Worker:
     def _bind(self, app: MoodApp, producer: Any) -> RedisTableStore:  # noqa: ANN401 - aiokafka has no types
         """Declare the table, and tell store and app of each other."""
         store: RedisTableStore = state_table(app, self.streams).data
-        store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self.fold, self._on_wait)
+
+        async def upgrade(owned: Ownership) -> None:
+            await self._upgrade(owned, producer)
+
+        store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self.fold, self._on_wait, upgrade)
         app.source_position = store.position
         loop = asyncio.get_running_loop()
 
@@ -167,6 +178,19 @@ class Worker:
                 log.info("goes on")
         elif self._waits.begin("redis", reason):
             log.warning("waits", reason=reason)
+
+    async def _upgrade(self, owned: Ownership, producer: Any) -> None:  # noqa: ANN401 - aiokafka has no types
+        """Make the rows of older folds anew."""
+        kind = f"mood/{self.fold.params.revision}"
+
+        async def announce(agents: Sequence[AgentRows]) -> None:
+            messages = [mood_changed(agent, [], kind) for agent in agents]
+            known = [message for message in messages if message]
+            if known:
+                await send_batches(producer, self.streams.topics.mood, owned.partition, known)
+
+        rebuilder = Rebuilder(owned, EventLog(self.streams), self.streams, self.fold)
+        await Upgrade(rebuilder, self.settings.migrate, announce, self._upgrading).run()
 
     async def _report(self, redis: Any, store: RedisTableStore) -> None:  # noqa: ANN401 - redis-py's types
         """Say every two seconds how this worker is, and whether the broker answers."""

@@ -34,13 +34,22 @@ def agents(
     tenant: Tenant,
     after: Annotated[str | None, typer.Option("--after", help="Last agent of the page before.")] = None,
     limit: Annotated[int, typer.Option("--limit", help="Largest number of agents.")] = 100,
+    order: Annotated[str, typer.Option("--order", help="id, or trend: by the trend of a signal.")] = "id",
+    signal: Annotated[str | None, typer.Option("--signal", help="By which signal, for --order trend.")] = None,
+    first: Annotated[
+        str | None, typer.Option("--first", help="improving or declining ones, for --order trend.")
+    ] = None,
+    as_of: AsOf = None,
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """List the agents of a tenant."""
+    """List the agents of a tenant, or rank them by a trend."""
     from moodstream.cli import tables
 
-    _show(_service(url, tenant).get("agents", after=after, limit=limit), json, tables.agents)
+    found = _service(url, tenant).get(
+        "agents", after=after, limit=limit, order=order, signal=signal, first=first, as_of=as_of
+    )
+    _show(found, json, tables.agents if found["ranking"] is None else tables.ranking)
 
 
 def mood(

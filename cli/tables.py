@@ -28,6 +28,39 @@ def agents(answer: Answer) -> None:
     _next(answer)
 
 
+def ranking(answer: Answer) -> None:
+    """A row per agent, then how much of it chance alone would give."""
+    ranked = answer["ranking"]
+    title = f"by {ranked['signal']}, {ranked['first']} ones first, as of {_time(ranked['as_of'])}"
+    table = _table("agent", "direction=", "strength>", "n>", "p>", "q>", "step at", "newest", title=title)
+    table.collapse_padding, table.pad_edge = True, False  # so that it fits 80 columns
+    for each in answer["agents"]:
+        trend = each["trend"]
+        numbers = [_short(trend[name]) for name in ("p", "q")]
+        strength = "" if trend["strength"] is None else f"{trend['strength']:+.2f}"
+        table.add_row(
+            Text(each["agent_id"]),
+            _arrow(trend),
+            strength,
+            str(trend["observations"]),
+            *numbers,
+            _time(trend["change_at"]),
+            _time(trend["newest"]),
+        )
+    cut = "" if ranked["read"] == ranked["agents"] else ", the rest was not read (query.ranked_agents)"
+    _print(table, [f"{ranked['read']} of {ranked['agents']} agents looked at{cut}", _rule(ranked["rule"])])
+
+
+def _arrow(trend: Answer) -> str:
+    direction: str = trend["direction"]
+    return _ARROWS.get(direction, direction) + ("\n[dim](stale)[/]" if trend["stale"] else "")
+
+
+def _rule(rule: Answer) -> str:
+    share, expected = 100 * rule["false_direction"], rule["expected_false"]
+    return f"chance alone gives a direction in {share:g} % of looks at most: {expected:g} of these {rule['looks']}"
+
+
 def mood(answer: Answer) -> None:
     """A line per axis, then what moved it and where that stands."""
     title = f"{answer['agent_id']} at {_time(answer['at'])}: {answer['octant']}"
@@ -89,10 +122,9 @@ def trends(answer: Answer) -> None:
     table = _table("signal=", "direction=", "n>", *(f"{name}>" for name in numbers), *times, title=title)
     table.collapse_padding, table.pad_edge = True, False  # so that it fits 80 columns
     for name, each in answer["signals"].items():
-        direction = _ARROWS.get(each["direction"], each["direction"]) + ("\n[dim](stale)[/]" if each["stale"] else "")
         shown = (*(_short(each[term]) for term in numbers.values()), *(_time(each[term]) for term in times.values()))
-        table.add_row(name, direction, str(each["observations"]), *shown)
-    _print(table, [_applied(answer["applied"])])
+        table.add_row(name, _arrow(each), str(each["observations"]), *shown)
+    _print(table, [_rule(answer["rule"]), _applied(answer["applied"])])
 
 
 def memories(answer: Answer) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from moodstream.schemas.instants import from_ms
 from moodstream.schemas.outputs import Direction, Octant
-from moodstream.schemas.wire_names import Domain
+from moodstream.schemas.wire_names import Domain, TrendSignal
 from moodstream.state.views import AgentView
 
 
@@ -142,6 +142,50 @@ class MoodAnswer(Answer):
     applied: Applied
 
 
+class AgentTrend(Answer):
+    """How one signal of an agent has developed, for a ranking."""
+
+    direction: Direction
+    strength: float | None
+    """log10(1/p), at most 16; positive for the better, negative for the worse; null where nothing can be told."""
+    observations: int
+    p: float | None
+    """Of no slope, two-sided."""
+    q: float | None
+    """Share of false ones to be expected, at most, among all ranked agents with at most this p."""
+    slope_per_hour: float | None
+    """In transformed units."""
+    change_at: datetime | None
+    newest: datetime | None
+    stale: bool
+
+
+class TrendRule(Answer):
+    """How often the rule of directions is wrong, on values without a trend that are independent of each other."""
+
+    false_direction: float
+    """Share of looks that give a direction, at most."""
+    false_step: float
+    """Change points per observation, with a look at each, at most."""
+    looks: int
+    """Signals of this answer that have enough observations for a direction."""
+    expected_false: float
+    """Directions that chance alone would give among them, at most: looks times false_direction."""
+
+
+class Ranking(Answer):
+    """By what agents are ordered, and how many of them."""
+
+    signal: TrendSignal
+    first: Literal["improving", "declining"]
+    as_of: datetime
+    agents: int
+    """Agents of the tenant."""
+    read: int
+    """Agents that were looked at; fewer than there are: the setting query.ranked_agents cut the rest off."""
+    rule: TrendRule
+
+
 class AgentLine(Answer):
     """One agent of a tenant."""
 
@@ -152,15 +196,19 @@ class AgentLine(Answer):
     """Greatest time of such an event."""
     version: int
     position: Position
+    trend: AgentTrend | None = None
+    """Null unless the agents are ordered by it."""
 
 
 class AgentsAnswer(Answer):
-    """A page of agents, in the byte order of their percent-encoded ids."""
+    """Agents in the byte order of their percent-encoded ids, page by page; or those that come first by a trend."""
 
     tenant_id: str
     agents: list[AgentLine]
     next: str | None
-    """Give it as `after` for the next page; null: this is the last one."""
+    """Give it as `after` for the next page; null: this is the last one, or a ranking."""
+    ranking: Ranking | None = None
+    """Null unless the agents are ordered by a trend."""
 
 
 class Memory(Answer):
@@ -301,4 +349,5 @@ class TrendsAnswer(Answer):
     other_agent_id: str | None
     as_of: datetime
     signals: dict[str, TrendAnswer]
+    rule: TrendRule
     applied: Applied

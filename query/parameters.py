@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from moodstream.schemas.faults import broken
 from moodstream.schemas.fields import Id, Instant
 from moodstream.schemas.wire_names import Domain, TrendSignal
 
@@ -30,11 +31,32 @@ class Parameters(BaseModel):
 
 
 class AgentsParameters(Parameters):
-    """Which page of agents."""
+    """Which page of agents, or by which trend."""
 
     after: Id | None = None
     """Id of the last agent of the page before."""
     limit: Limit = 100
+    order: Literal["id", "trend"] = "id"
+    """id: by their ids, page by page; trend: those that come first by the trend of a signal."""
+    signal: TrendSignal | None = None
+    """By which signal; only with order=trend, and needed there."""
+    first: Literal["improving", "declining"] | None = None
+    """Who comes first by trend, default improving."""
+    as_of: QueryInstant | None = None
+    """Clock of a ranking, default: now."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.order == "trend":
+            if self.signal is None:
+                raise broken("signal", "missing", "by which signal? order=trend needs one")
+            if self.after is not None:
+                raise broken("after", "conflict", "a ranking has one page: raise limit")
+            return self
+        for name in ("signal", "first", "as_of"):
+            if getattr(self, name) is not None:
+                raise broken(name, "conflict", "is for order=trend")
+        return self
 
 
 class MoodParameters(Parameters):

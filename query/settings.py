@@ -22,6 +22,8 @@ class QuerySettings(BaseModel):
     """Listen on other interfaces than loopback, without asking anybody for a token."""
     recall_candidates: int = Field(500_000, ge=1)
     """Most memories that one recall may have to score: what passes its filters is held in memory."""
+    ranked_agents: int = Field(10_000, ge=1, le=1_000_000)
+    """Most agents that are looked at to rank a tenant's agents by trend; the answer says when there are more."""
     url: str = Field("http://127.0.0.1:8085", pattern=r"^https?://")
     """Where the commands that read (`mood`, `recall`, ...) find the service."""
     url_seconds: float = Field(30.0, gt=0, le=600)

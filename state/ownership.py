@@ -34,7 +34,7 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import PartitionState, Wanted
 from moodstream.state.progress import Progress
-from moodstream.state.rows import AGENT, from_before, split_row_key
+from moodstream.state.rows import AGENT, from_before, maker_of, split_row_key
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +49,7 @@ class Phase(Enum):
     CLAIMING = "claiming"
     RESTORING = "restoring"
     READY = "ready"
+    UPGRADING = "upgrading"
     CLOSED = "closed"
 
 
@@ -56,7 +57,8 @@ _ALLOWED: Final = {
     Phase.ASSIGNED: {Phase.CLAIMING, Phase.CLOSED},
     Phase.CLAIMING: {Phase.RESTORING, Phase.CLOSED},
     Phase.RESTORING: {Phase.READY, Phase.CLOSED},
-    Phase.READY: {Phase.CLOSED},
+    Phase.READY: {Phase.UPGRADING, Phase.CLOSED},
+    Phase.UPGRADING: {Phase.READY, Phase.CLOSED},
     Phase.CLOSED: set(),
 }
 
@@ -74,7 +76,13 @@ class Ownership:
         self.position = Position()
         """What Redis holds: confirmed."""
         self.progress: Progress | None = None
-        """How far the restore is, once it has begun."""
+        """How far the restore, or the upgrade, is, once it has begun."""
+        self.declared: bytes | None = None
+        """The fold (`maker_of`) by which all rows of the partition are known to be made."""
+        self._restored: set[bytes] = set()
+        """The folds that made the rows which came back from the log."""
+        self._whole = False
+        """Whether all rows came back from the log."""
         self._changelog = changelog
         self._state = state
         self._worker = worker
@@ -103,6 +111,8 @@ class Ownership:
         self._enter(Phase.RESTORING)
         self._at = meta.get("changelog", b"")
         self.position = _position_of(meta)
+        self.declared = bytes.fromhex(meta["fold"].decode()) if "fold" in meta else None
+        self._whole = not self._at
         if meta.get("incarnation", incarnation) != incarnation:
             await self._republish()
         else:
@@ -144,6 +154,7 @@ class Ownership:
 
     async def _apply_commit(self, commit: Commit, replay: Replay) -> None:
         """Write a commit to Redis in slices; only the last one moves the position."""
+        self._restored.update(maker_of(row) for row in commit.rows.values() if row)
         rows = iter(commit.rows.items())
         left = len(commit.rows)
         here = _offset(self._at)
@@ -173,6 +184,35 @@ class Ownership:
         items = iter(rows.items())
         for _ in range(0, len(rows), SLICE_ROWS):
             await self._apply(dict(islice(items, SLICE_ROWS)), _offset(self._at), {})
+
+    # -- the folds that made the rows
+
+    @property
+    def makers(self) -> set[bytes] | None:
+        """The folds that may have made rows of this partition; None where only a look at all of them tells."""
+        if self._whole:
+            return self._restored
+        return None if self.declared is None else {self.declared, *self._restored}
+
+    def begin_upgrade(self) -> None:
+        """Let nothing be consumed until older rows are replaced; they stay readable."""
+        self._enter(Phase.UPGRADING)
+
+    async def end_upgrade(self, maker: bytes) -> None:
+        """Note that this fold made all rows of the partition, and go on."""
+        if self.declared != maker:
+            await self._confirm({}, {"fold": maker.hex()})
+            self.declared = maker
+        if self.phase is Phase.UPGRADING:
+            self._enter(Phase.READY)
+
+    def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """All agents of the partition, some at a time: key, and the row `agent`."""
+        return self._state.heads()
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        """All that there is of these agents, as it stands: rows by row key, by agent key."""
+        return await self._state.whole(keys)
 
     # -- load, append, flush
 
@@ -206,7 +246,7 @@ class Ownership:
     # -- the parts
 
     def _require_ready(self) -> None:
-        if self.phase is not Phase.READY:
+        if self.phase not in (Phase.READY, Phase.UPGRADING):
             raise Fenced(f"partition {self.partition} is {self.phase.value}")
 
     def _enter(self, phase: Phase) -> None:

@@ -14,8 +14,9 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.connection import pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.operations import operations
+from moodstream.state.rows import AGENT
 from moodstream.state.scanning import PAGE as PAGE_FIELDS
-from moodstream.state.scanning import agent_keys, marker_rows, whole_agents
+from moodstream.state.scanning import agent_keys, every_row, marker_rows, whole_agents
 from moodstream.state.scripts import ACQUIRE, APPLY, LOAD, PAGE
 
 _SCAN_AGENTS = 64
@@ -72,6 +73,14 @@ class PartitionState(Protocol):
 
     def scan(self) -> AsyncIterator[Mapping[bytes, bytes]]:
         """Give all rows, some at a time, by row key."""
+        ...
+
+    def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """Give all agents, some at a time: key, and the row `agent`."""
+        ...
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        """Give all rows of these agents, damaged ones too: by row key, by agent key."""
         ...
 
 
@@ -140,6 +149,16 @@ class RedisPartition:
                 yield found.rows
         async for markers in marker_rows(self._redis, self.layout):
             yield markers
+
+    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """Give all agents, some at a time: key, and the row `agent`. For the owner alone."""
+        async for keys in agent_keys(self._redis, self.layout, PAGE_FIELDS):
+            rows = await pipeline(self._redis, [("HGET", self.layout.agent(key), AGENT) for key in keys])
+            yield list(zip(keys, rows, strict=True))
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        """Give all rows of these agents, damaged ones too: by row key, by agent key. For the owner alone."""
+        return await every_row(self._redis, self.layout, keys)
 
     async def _call(self, script: Any, keys: list[bytes], arguments: list[Any]) -> Any:  # noqa: ANN401 - as the script answers
         """Run a script; wait as long as Redis is away. Safe to repeat: each script compares before it writes."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Final
+
+import msgspec
 
 from moodstream.affect.dynamics import AT_REST
 from moodstream.affect.mood import Dynamics, Revision
@@ -66,6 +69,19 @@ class Profile:
         values = ProfileValues.from_canonical(body[_COUNT.size : end])
         packed = [body[at : at + _REVISION.size] for at in range(end + 1, len(body), _REVISION.size)]
         return cls(values, [_revision(_REVISION.unpack(one)) for one in packed], packed)
+
+
+class _Signs(msgspec.Struct):
+    trend_signs: dict[str, int]
+
+
+_SIGNS = msgspec.json.Decoder(_Signs)
+
+
+def trend_signs_of(body: bytes) -> Mapping[str, int]:
+    """Read the signs of trends alone: a fraction of the cost of a whole profile, where many are read."""
+    end = _COUNT.size + _COUNT.unpack_from(body)[0]
+    return _SIGNS.decode(body[_COUNT.size : end]).trend_signs
 
 
 def _revision(numbers: tuple[Any, ...]) -> tuple[bytes, Revision]:

@@ -37,6 +37,7 @@ RESTORE_WAIT = 1.0
 """How long a read waits for a restore to end, seconds."""
 _POLL = 0.05
 _SCAN_AGENTS = 64
+_PAGE_AGENTS = 256
 
 
 class StateReader:
@@ -182,6 +183,55 @@ class StateReader:
         ]
         lines = zip(page, answers[len(layouts) :], strict=True)
         return [_entry(name, row, metas[each.partition]) for (name, each), row in lines if row is not None]
+
+    async def count_agents(self, tenant: str) -> int:
+        """How many agents a tenant has. Raises `Restoring` while a partition does not know all of its agents."""
+        return sum(known for _, known in await self._counts(encode_id(tenant).encode()))
+
+    async def rows_of(self, tenant: str, suffixes: Sequence[bytes], most: int) -> AsyncIterator[list[AgentView]]:
+        """Read rows of many agents of a tenant: at most `most`, page by page, partition by partition.
+
+        The agents of a page are read together, at one position of the log. Raises `Restoring` as `count_agents`.
+        """
+        enc_tenant = encode_id(tenant).encode()
+        for layout, known in await self._counts(enc_tenant):
+            low, more = b"-", known > 0
+            while more and most > 0:
+                names, page = await self._page(layout, enc_tenant, low, min(most, _PAGE_AGENTS), suffixes)
+                yield page
+                low, more = b"(" + (names[-1] if names else b""), len(names) == _PAGE_AGENTS
+                most -= len(names)
+
+    async def _counts(self, enc_tenant: bytes) -> list[tuple[Layout, int]]:
+        layouts = [self._layout(number) for number in range(await self.partitions())]
+        async with reported(self.settings.address):
+            metas = [("HGETALL", each.meta) for each in layouts]
+            counts = [("ZCARD", each.agents(enc_tenant)) for each in layouts]
+            answers = await pipeline(self._redis, [*metas, *counts])
+        for raw, each in zip(answers, layouts, strict=False):
+            _ready(PartitionMeta.of(each.partition, raw), each)
+        return list(zip(layouts, answers[len(layouts) :], strict=True))
+
+    async def _page(
+        self, layout: Layout, enc_tenant: bytes, low: bytes, limit: int, suffixes: Sequence[bytes]
+    ) -> tuple[list[bytes], list[AgentView]]:
+        """Names behind `low`, and the rows of those agents."""
+        wanted = tuple(dict.fromkeys((AGENT, *suffixes)))
+        async with reported(self.settings.address):
+            command = ("ZRANGEBYLEX", layout.agents(enc_tenant), low, "+", "LIMIT", 0, limit)
+            names: list[bytes] = await call(self._redis, *command)
+            keys = [enc_tenant + b"/" + name for name in names]
+            commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta)]
+            commands += [("HMGET", layout.agent(key), *wanted) for key in keys]
+            raw, *answers = await pipeline(self._redis, commands, atomic=True)
+        meta = _ready(PartitionMeta.of(layout.partition, raw), layout)
+        tenant, page = decode_id(enc_tenant.decode()), []
+        for name, key, values in zip(names, keys, answers, strict=True):
+            rows = {suffix: checked_row(row) for suffix, row in zip(wanted, values, strict=True) if row is not None}
+            if AGENT in rows:
+                profile = await self.default_profile(rows[AGENT].stamp)
+                page.append(AgentView(tenant, decode_id(name.decode()), key, meta, rows, profile))
+        return names, page
 
     async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
         """All agents of a partition with all their rows, for audits and for publishing the rows anew.

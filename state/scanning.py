@@ -14,6 +14,7 @@ from moodstream.state.rows import (
     Kind,
     MemoryRow,
     RowError,
+    kind_of,
     memory_suffix,
     row_key,
     row_offset,
@@ -97,6 +98,38 @@ async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[
             low = b"(" + names[-1]
 
 
+async def every_row(redis: Redis, layout: Layout, keys: Sequence[bytes]) -> dict[bytes, Fields]:
+    """All rows of these agents by row key, whatever they say and whatever version they are of."""
+    commands: list[tuple[bytes | str, ...]] = []
+    for key in keys:
+        commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
+    answers = await pipeline(redis, commands)
+    found: dict[bytes, Fields] = {}
+    places: list[tuple[bytes, int]] = []
+    for key, small, numbers in zip(keys, answers[::2], answers[1::2], strict=True):
+        found[key] = {row_key(key, suffix): row for suffix, row in small.items() if _is_row(suffix)}
+        places += [(key, int(number)) for number in sorted(numbers)]
+    for start in range(0, len(places), _SIDE_BY_SIDE):
+        some = places[start : start + _SIDE_BY_SIDE]
+        async for index, fields, _ in hash_pages(redis, [layout.memory(*place) for place in some]):
+            key, bucket = some[index]
+            found[key].update((row_key(key, dated_suffix(bucket, name)), row) for name, row in fields.items())
+    return found
+
+
+def _is_row(suffix: bytes) -> bool:
+    try:
+        kind_of(suffix)
+    except RowError:
+        return False
+    return True
+
+
+def dated_suffix(bucket: int, name: bytes) -> bytes:
+    """Suffix of the row in this field of a bucket."""
+    return shift_suffix(bucket, name[1:]) if len(name) == _SHIFT_FIELD else memory_suffix(bucket, name)
+
+
 async def whole_agents(
     redis: Redis, layout: Layout, source: int, small: Sequence[tuple[bytes, Fields, list[bytes]]]
 ) -> list[ScannedAgent]:
@@ -123,8 +156,3 @@ def _add(agent: ScannedAgent, bucket: int, fields: Fields) -> None:
         if len(row) >= HEADER.size and row_offset(row) > version:
             continue
         agent.rows[row_key(agent.key, dated_suffix(bucket, name))] = row
-
-
-def dated_suffix(bucket: int, name: bytes) -> bytes:
-    """Suffix of the row that a field of a bucket's hash holds."""
-    return shift_suffix(bucket, name[1:]) if len(name) == _SHIFT_FIELD else memory_suffix(bucket, name)

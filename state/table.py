@@ -7,7 +7,7 @@ through the table's mapping: a row set on its own could not be fenced together w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
 import structlog
@@ -37,6 +37,10 @@ STORE_URL: Final = "redis://"
 """What Faust is told: it only chooses the class by it. `bind` says where Redis is."""
 
 
+async def _nothing(one: Ownership) -> None:
+    """Leave the rows as they are."""
+
+
 def register() -> None:
     """Tell Faust about the store."""
     STORES.aliases["redis"] = "moodstream.state.table:RedisTableStore"
@@ -52,13 +56,17 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         worker: str,
         fold: Fold,
         on_wait: Callable[[str | None], None] = lambda reason: None,
+        upgrade: Callable[[Ownership], Awaitable[None]] = _nothing,
     ) -> None:
-        """Give the store its settings, its changelog, the worker's name and fold, and who hears why it waits."""
+        """Give the store its settings, its changelog, the worker's name and fold, who hears why it waits, and who
+        replaces the rows of older folds.
+        """
         self._settings = settings
         self._changelog = changelog
         self._worker = worker
         self._fold = fold
         self._on_wait = on_wait
+        self._upgrade = upgrade
         self._owned: dict[int, Ownership] = {}
         self._redis = connect(settings)
 
@@ -81,6 +89,7 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         async def acquire(one: Ownership) -> None:
             async with turn:
                 await one.acquire()
+                await self._upgrade(one)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -102,11 +111,11 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         return {partition: one.phase for partition, one in self._owned.items()}
 
     def progress(self) -> dict[int, dict[str, float]]:
-        """How far the partitions are that restore just now: `Progress.facts`."""
+        """How far the partitions are that restore or upgrade just now: `Progress.facts`."""
         return {
             partition: one.progress.facts()
             for partition, one in self._owned.items()
-            if one.phase is Phase.RESTORING and one.progress is not None
+            if one.phase in (Phase.RESTORING, Phase.UPGRADING) and one.progress is not None
         }
 
     def position(self, partition: int) -> Position:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -16,7 +17,7 @@ from moodstream.schemas.changelog import (
     Span,
     apply_commits,
 )
-from moodstream.schemas.errors import StateLost
+from moodstream.schemas.errors import BrokerUnavailable, StateLost
 from moodstream.streams.sending import send_batches
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _FETCH_WAIT_MS = 50
 _IDLE_SECONDS = 30.0
-"""A read that gets nothing for this long gives up: the log does not reach as far as it should."""
+"""A read that gets nothing for this long gives up."""
 
 
 class Page(NamedTuple):
@@ -94,6 +95,18 @@ async def read_records(
     Stops on the position, not on a record's offset, so that compaction and control records do not matter.
     """
     at = TopicPartition(topic, partition)
+    async with reading(settings, at, page) as consumer:
+        first, last = await log_bounds(consumer, at)
+        position = max(start, first)
+        consumer.seek(at, position)
+        stop = last if end is None else end
+        async for records in read_until(consumer, at, position, stop, known_end=last, limit=page.records):
+            yield records
+
+
+@asynccontextmanager
+async def reading(settings: StreamSettings, at: TopicPartition, page: Page = _LARGE) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of one partition that joins no group, for the time of a block."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=settings.servers,
         enable_auto_commit=False,
@@ -104,19 +117,18 @@ async def read_records(
     await consumer.start()
     try:
         consumer.assign([at])
-        first, last = await log_bounds(consumer, at)
-        position = max(start, first)
-        consumer.seek(at, position)
-        stop = last if end is None else end
-        async for records in _read_until(consumer, at, position, stop, known_end=last, limit=page.records):
-            yield records
+        yield consumer
     finally:
         await consumer.stop()
 
 
-async def _read_until(
+async def read_until(
     consumer: AIOKafkaConsumer, at: TopicPartition, position: int, stop: int, known_end: int, limit: int
 ) -> AsyncIterator[list[ConsumerRecord]]:
+    """Give records from where the consumer stands, `position`, up to `stop`, or to where the log ends.
+
+    Raises `BrokerUnavailable` when the broker gives nothing for half a minute of what it should have.
+    """
     idle = 0.0
     while position < min(stop, max(known_end, consumer.highwater(at) or 0)):
         got = await consumer.getmany(at, timeout_ms=500, max_records=limit)
@@ -127,7 +139,7 @@ async def _read_until(
         new = await consumer.position(at)
         idle = idle + 0.5 if new == position else 0.0
         if idle >= _IDLE_SECONDS:
-            break
+            raise BrokerUnavailable(f"{at.topic}-{at.partition} gives nothing from {position} on, up to {stop}")
         position = new
 
 

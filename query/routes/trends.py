@@ -13,6 +13,7 @@ from moodstream.query.access import Reader
 from moodstream.query.answers import Applied, TrendAnswer, TrendsAnswer
 from moodstream.query.parameters import TrendsParameters, or_now
 from moodstream.query.paths import AgentId, Tenant
+from moodstream.query.ranking import rule_of, until
 from moodstream.schemas.errors import InvalidQuery
 from moodstream.schemas.instants import from_ms, to_ms
 from moodstream.state.rows import PROFILE, TRENDS, pair_suffix
@@ -31,7 +32,7 @@ async def trends(
     suffix = TRENDS if asked.other is None else pair_suffix(asked.other)
     names = _signals(asked)
     view = await reader.agent(tenant, agent, (suffix, PROFILE))
-    row = _until(TrendRow.unpack(view.body(suffix)), to_ms(as_of))
+    row = until(TrendRow.unpack(view.body(suffix)), to_ms(as_of))
     signs = view.profile.values.trend_signs
     found = {name: summary(row, name, to_ms(as_of), sign_of(name, signs)) for name in names}
     return TrendsAnswer(
@@ -40,6 +41,7 @@ async def trends(
         other_agent_id=asked.other,
         as_of=as_of,
         signals={name: _answer(each) for name, each in found.items()},
+        rule=rule_of(sum(each.p is not None for each in found.values())),
         applied=Applied.of(view),
     )
 
@@ -51,12 +53,6 @@ def _signals(asked: TrendsParameters) -> list[str]:
     if asked.signal is not None:
         return [asked.signal]
     return [name for name in SIGNALS if not (of_pair and name == _OF_AGENT_ONLY)]
-
-
-def _until(row: TrendRow, as_of: int) -> TrendRow:
-    """The row without reports after a time (ms). What they have pushed out of the row stays unknown."""
-    turns = {key: [each for each in reports if each[0] <= as_of] for key, reports in row.turns.items()}
-    return TrendRow({key: reports for key, reports in turns.items() if reports})
 
 
 def _answer(found: TrendSummary) -> TrendAnswer:

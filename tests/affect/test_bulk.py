@@ -190,7 +190,7 @@ def test_gaps_on_the_edge_of_sparse_are_those_of_a_summary() -> None:
 
 
 def test_rules_are_those_for_one_series() -> None:
-    assert bulk.WINDOW_HALF_LIVES == statistics._WINDOW_HALF_LIVES
+    assert bulk.WINDOW_HALF_LIVES == statistics.WINDOW_HALF_LIVES
     assert bulk.MS_PER_HOUR == statistics._MS_PER_HOUR
     for name in ("CHANGE_MARGIN", "CHANGE_THRESHOLD", "RARE_EXPECTED", "LARGEST_RHO", "NO_RESIDUAL"):
         assert getattr(bulk, name) == getattr(inference, f"_{name}")

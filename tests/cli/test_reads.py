@@ -89,6 +89,15 @@ def test_each_command_answers_as_table_and_as_json(run: Run) -> None:
     assert "the deadline [red] slipped" in shown
     assert "applied up to offset 1000000" in shown
 
+    ranked = run.json("agents", "--order", "trend", "--signal", "response_time_ms", "--first", "declining")
+    assert ranked["agents"][0]["trend"]["observations"] == 12
+    shown = run.text("agents", "--order", "trend", "--signal", "response_time_ms", "--as-of", LATER)
+    assert "by response_time_ms, improving ones first" in shown
+    assert re.search(rf"{re.escape(AGENT)} +too few +5 ", shown)
+    assert "1 of 1 agents looked at" in shown
+    assert "chance alone gives a direction in 5 % of looks at most: 0 of these 0" in shown
+    assert "chance alone" in run.text("trends", AGENT)
+
     why = run.json("mood", "explain", AGENT, "--at", LATER)
     assert [part["event_id"] for part in why["explanation"]["parts"]] == ["e1"]
     assert run.json("mood", AGENT, "--at", LATER, "--explain") == why

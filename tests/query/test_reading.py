@@ -52,8 +52,8 @@ async def test_agents_page_by_page(stored: Stored, client: httpx.AsyncClient) ->
 async def test_a_tenant_that_nobody_knows_has_no_agents(stored: Stored, client: httpx.AsyncClient) -> None:
     stored.agent("t", "a", version=1)
     empty, foreign = [await client.get(f"{tenant}/agents") for tenant in ("nobody", "T")]
-    assert empty.json() == {"tenant_id": "nobody", "agents": [], "next": None}
-    assert foreign.json() == {"tenant_id": "T", "agents": [], "next": None}
+    assert empty.json() == {"tenant_id": "nobody", "agents": [], "next": None, "ranking": None}
+    assert foreign.json() == {"tenant_id": "T", "agents": [], "next": None, "ranking": None}
 
 
 async def test_agents_of_a_restoring_partition_are_not_left_out_silently(
@@ -200,6 +200,10 @@ async def test_trends_are_those_of_the_row(stored: Stored, client: httpx.AsyncCl
     stranger = await _get(client, "t/agents/a/trends", **{"with": "nobody"})
     assert {each["observations"] for each in stranger["signals"].values()} == {0}
     assert "outcome_success" not in stranger["signals"]
+    told = sum(each["p"] is not None for each in found["signals"].values())
+    rule = {"false_direction": 0.05, "false_step": 0.001, "looks": told, "expected_false": pytest.approx(0.05 * told)}
+    assert found["rule"] == rule
+    assert told == 3
 
 
 async def test_trends_as_of_a_time_do_not_see_what_came_later(stored: Stored, client: httpx.AsyncClient) -> None:

@@ -301,6 +301,30 @@ async def test_a_new_log_gets_all_rows_whenever_the_first_attempts_die(
     assert (await meta_of(redis, partition))["source"] == b"0"
 
 
+async def test_an_owner_reads_whole_agents_whatever_became_of_their_rows(
+    redis: Redis, partition: RedisPartition
+) -> None:
+    every = await _filled(partition)
+    first, second = agent_key("t", "a"), agent_key("u/v", "a b")
+    found = [entry async for page in partition.heads() for entry in page]
+    assert found == [(key, every[row_key(key, rows.AGENT)]) for key in (first, second)]
+    whole = await partition.whole([second, first, b"t/nobody"])
+    assert whole[b"t/nobody"] == {}
+    assert whole[first] | whole[second] == every
+    # A row that was cut short, one from the future, one that is gone, and a field that is no row.
+    agent = partition.layout.agent(first)
+    await redis.hset(agent, mapping={rows.MOOD: b"x", b"strange": b"?"})
+    late = pack_row(Kind.TRENDS, 10**6, b"", PARAMS)
+    await redis.hset(agent, rows.TRENDS, late)
+    await redis.hdel(agent, rows.AGENT)
+    hurt = (await partition.whole([first]))[first]
+    expected = {**whole[first], row_key(first, rows.MOOD): b"x", row_key(first, rows.TRENDS): late}
+    del expected[row_key(first, rows.AGENT)]
+    assert hurt == expected
+    pages = [page async for page in partition.heads()]
+    assert pages[0][0] == (first, None)
+
+
 async def _filled(partition: RedisPartition) -> dict[bytes, bytes]:
     """Rows of two agents, by an owner on a log that is gone then."""
     owner = Ownership(2, partition.layout, FakeChangelog(Log()), partition, "w")

@@ -260,3 +260,40 @@ async def test_a_redis_that_never_answers_is_given_up() -> None:
     await reader.close()
     server.close()
     await server.wait_closed()
+
+
+@pytest.mark.parametrize("page", [1, 3, 256])
+async def test_rows_of_many_agents_come_in_pages(
+    stored: Stored, reader: StateReader, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(module, "_PAGE_AGENTS", page)
+    names = {f"agent {n}/é": n for n in range(20)}
+    for name, n in names.items():
+        stored.agent("t", name, version=n)
+        if n % 2:
+            stored.put("t", name, MOOD, b"mood %d" % n, n)
+    stored.agent("u", "foreign", version=1)
+    assert await reader.count_agents("t") == 20
+    pages = [found async for found in reader.rows_of("t", (MOOD, PROFILE), 100)]
+    views = [view for found in pages for view in found]
+    assert {view.agent: view.version for view in views} == names
+    assert all(view.body(MOOD) == (b"mood %d" % view.version if view.version % 2 else None) for view in views)
+    assert all(len(found) <= page and len({view.meta.partition for view in found}) <= 1 for found in pages)
+    assert [(view.tenant, view.key) for view in views] == [("t", agent_key("t", view.agent)) for view in views]
+    for most in (0, 1, 7, 20):
+        assert len([view async for found in reader.rows_of("t", (), most) for view in found]) == most
+
+
+async def test_agents_without_rows_and_tenants_without_agents(stored: Stored, reader: StateReader) -> None:
+    stored.agent("t", "a", version=1)
+    stored.agent("t", "gone", version=1)
+    key, layout = stored.of("t", "gone")
+    stored.redis.delete(layout.agent(key))
+    assert [view.agent async for found in reader.rows_of("t", (MOOD,), 9) for view in found] == ["a"]
+    assert await reader.count_agents("nobody") == 0
+    assert [found async for found in reader.rows_of("nobody", (MOOD,), 9)] == []
+    stored.meta(3, state="restoring")
+    with pytest.raises(Restoring):
+        await reader.count_agents("t")
+    with pytest.raises(Restoring):
+        [found async for found in reader.rows_of("t", (), 9)]

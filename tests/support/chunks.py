@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from moodstream.affect.params import STANDARD
+from moodstream.affect.params import STANDARD, Fold
 from moodstream.agents.cache import RowCache
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.schemas.codec import encode
@@ -80,18 +80,24 @@ class Line:
     before: Callable[[str], object] = lambda step: None
     """Called before each step; may raise."""
     cache_bytes: int = 1 << 20
+    fold: Fold = STANDARD
     state: FullPartition | None = None
     """The newest worker's client of Redis."""
 
     async def worker(self) -> PartitionPipeline:
         """Let a new worker take the partition."""
-        self.state = FullPartition(self.store, LAYOUT, self._gate)
-        ownership = Ownership(0, LAYOUT, FakeChangelog(self.log, self._gate), self.state, "w")
-        await ownership.acquire()
+        ownership = await self.owner()
         self.steps.clear()
         self.producer.asked = self._step
         cache = RowCache(self.cache_bytes)
-        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, STANDARD)  # type: ignore[arg-type]
+        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, self.fold)  # type: ignore[arg-type]
+
+    async def owner(self) -> Ownership:
+        """Let a new owner take the partition."""
+        self.state = FullPartition(self.store, LAYOUT, self._gate)
+        ownership = Ownership(0, LAYOUT, FakeChangelog(self.log, self._gate), self.state, "w")
+        await ownership.acquire()
+        return ownership
 
     async def _gate(self, point: str) -> None:
         self._step(point)

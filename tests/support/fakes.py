@@ -14,6 +14,7 @@ from moodstream.schemas.changelog import INCARNATION_PREFIX, LogRecord, Span
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import Wanted
+from moodstream.state.rows import AGENT, row_key, split_row_key
 
 PAGE = 3
 """Fields of a hash in one page."""
@@ -190,6 +191,16 @@ class FakePartition:
         await self.gate("scan")
         for key, row in sorted(self.store.rows.items()):
             yield {key: row}
+
+    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        await self.gate("heads")
+        for key in sorted({split_row_key(key)[0] for key in self.store.rows} - {b""}):
+            yield [(key, self.store.rows.get(row_key(key, AGENT)))]
+
+    async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+        await self.gate("whole")
+        rows = self.store.rows.items()
+        return {key: {name: row for name, row in rows if split_row_key(name)[0] == key} for key in keys}
 
     def _check_claim(self, fence: int) -> None:
         meta = self.store.meta

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,8 @@ class WorkerProcess:
     deployment: Deployment
     log: Path
     process: subprocess.Popen[bytes] | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the environment, besides those of the deployment."""
 
     def start(self) -> None:
         """Start it; it is not waited for."""
@@ -46,7 +48,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **self.deployment.environment},
+                env={**os.environ, **self.deployment.environment, **self.more},
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
@@ -87,9 +89,10 @@ class Running:
     folder: Path
     workers: list[WorkerProcess] = field(default_factory=list)
 
-    def worker(self) -> WorkerProcess:
-        """Start one more worker."""
-        one = WorkerProcess(self.deployment, self.folder / f"worker-{len(self.workers)}.log")
+    def worker(self, more: Mapping[str, str] | None = None) -> WorkerProcess:
+        """Start one more worker, with more variables in its environment."""
+        log = self.folder / f"worker-{len(self.workers)}.log"
+        one = WorkerProcess(self.deployment, log, more=more or {})
         one.start()
         self.workers.append(one)
         return one

@@ -1,0 +1,119 @@
+"""Replaces the rows of agents by others, through the log: what readers see is an agent before or after, never between.
+
+The position in the events stays where it is. A crash in between leaves some agents replaced, the others as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Final, Protocol
+
+from moodstream.affect.params import Fold
+from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
+from moodstream.agents.migrations import Migration
+from moodstream.agents.refold import EventSource, Rows, notice_of, refold
+from moodstream.state.ownership import Ownership
+from moodstream.state.rows import MOOD, PROFILE, Row, RowError, row_key, unpack_row
+from moodstream.streams.settings import StreamSettings
+
+WRITTEN_ROWS: Final = 5_000
+"""Rows of one append and one script call, but for the last agent in it: Redis serves nobody else meanwhile."""
+_READ_AGENTS: Final = 64
+
+
+class Replaced:
+    """An agent whose rows have just been replaced."""
+
+    def __init__(self, agent: AgentRows, moved: bool) -> None:
+        self.agent = agent
+        self.moved = moved
+        """Whether its newest mood, or the way that goes on from there, is another one now."""
+
+
+class Rebuilder:
+    """Replaces agents of one partition, for its owner."""
+
+    def __init__(self, ownership: Ownership, source: EventSource, settings: StreamSettings, fold: Fold) -> None:
+        self.ownership = ownership
+        self.source = source
+        self.fold = fold
+        self._settings = settings
+
+    async def start(self) -> int:
+        """Offset of the oldest record of the log."""
+        return await self.source.start(self.ownership.partition)
+
+    async def rebuild(self, keys: Collection[bytes], start: int) -> AsyncIterator[list[Replaced]]:
+        """Replace agents by what the log says from `start` on; gives them as they become visible."""
+        bounds = start, self.ownership.position.source
+        partition = self.ownership.partition, self._settings.partitions
+        made = await refold(self.source, partition, keys, bounds, self.fold, self._settings.limits)
+
+        def convert(key: bytes, stored: Rows) -> tuple[AgentRows, Rows]:
+            rows = made[key].rows(notice_of(key, stored))
+            return made.pop(key).agent, rows
+
+        async for done in self._replace(sorted(keys), convert):
+            yield done
+
+    async def migrate(self, keys: Collection[bytes], migration: Migration) -> AsyncIterator[list[Replaced]]:
+        """Replace agents by what a migration makes of their rows."""
+
+        def convert(key: bytes, stored: Rows) -> tuple[AgentRows, Rows]:
+            rows = migration.convert(stored, self.fold)
+            small = {suffix: rows.get(row_key(key, suffix)) for suffix in SMALL_ROWS}
+            return AgentRows.load(key, small, self.fold), rows
+
+        async for done in self._replace(sorted(keys), convert):
+            yield done
+
+    async def loaded(self, keys: Sequence[bytes]) -> list[AgentRows]:
+        """Agents as they are stored, with the rows that tell their mood."""
+        stored = await self.ownership.whole(keys)
+        return [
+            AgentRows.load(key, {suffix: stored[key].get(row_key(key, suffix)) for suffix in SMALL_ROWS}, self.fold)
+            for key in keys
+        ]
+
+    async def _replace(self, keys: Sequence[bytes], convert: _Convert) -> AsyncIterator[list[Replaced]]:
+        rows: dict[bytes, bytes | None] = {}
+        done: list[Replaced] = []
+        for at in range(0, len(keys), _READ_AGENTS):
+            some = keys[at : at + _READ_AGENTS]
+            for key, stored in (await self.ownership.whole(some)).items():
+                agent, new = convert(key, stored)
+                rows.update(dict.fromkeys(stored.keys() - new.keys()))
+                rows.update(new)
+                done.append(Replaced(agent, _moved(key, stored, new)))
+                if len(rows) >= WRITTEN_ROWS:
+                    await self._write(rows)
+                    yield done
+                    rows, done = {}, []
+        if done:
+            await self._write(rows)
+            yield done
+
+    async def _write(self, rows: Mapping[bytes, bytes | None]) -> None:
+        position = self.ownership.position
+        await self.ownership.append(rows, position)
+        await self.ownership.flush(rows, position)
+
+
+class _Convert(Protocol):
+    def __call__(self, key: bytes, stored: Rows) -> tuple[AgentRows, Rows]: ...
+
+
+def _moved(key: bytes, stored: Rows, new: Rows) -> bool:
+    """Whether the mood is another one, or, under a default profile that may have changed, will be."""
+    before, after = (_readable(rows.get(row_key(key, MOOD))) for rows in (stored, new))
+    if (before and before.body) != (after and after.body):
+        return True
+    own_profile = row_key(key, PROFILE) in new
+    return before is not None and after is not None and before.stamp != after.stamp and not own_profile
+
+
+def _readable(data: bytes | None) -> Row | None:
+    try:
+        return None if data is None else unpack_row(data)
+    except RowError:
+        return None
