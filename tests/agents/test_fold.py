@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moodstream.affect.params import STANDARD
-from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
-from moodstream.agents.decode import others_of
-from moodstream.agents.fold import Entry, fold_events
 from moodstream.cli.oracle import OracleAgent
 from moodstream.schemas.events import InputEvent
-from moodstream.schemas.identity import agent_key, hash_id
-from moodstream.state.rows import HEADER, MOOD, TRENDS, Kind, content_of, kind_of, pair_suffix, row_key, split_row_key
+from moodstream.schemas.identity import hash_id
+from moodstream.state.rows import HEADER, MOOD, TRENDS, Kind, kind_of, pair_suffix, row_key, split_row_key
 from support.events import T0_MS, engagement, events, outcome, profile, signal
+from support.folding import AGENT, KEY, TENANT, folded
 
-TENANT, AGENT = "t", "a"
-KEY = agent_key(TENANT, AGENT)
 HISTORY = (Kind.MEMORY, Kind.SHIFT)
-
-
-class Store:
-    """Rows of one agent in a dict, read and written as the worker does it."""
-
-    def __init__(self) -> None:
-        self.rows: dict[bytes, bytes] = {}
-        self.contents: dict[bytes, bytes] = {}
-        self.counts = [0, 0, 0]
-
-    def fold(self, entries: Sequence[Entry]) -> None:
-        suffixes = [*SMALL_ROWS, *(pair_suffix(other) for other in others_of(entries))]
-        agent = AgentRows.load(KEY, {suffix: self.rows.get(row_key(KEY, suffix)) for suffix in suffixes}, STANDARD)
-        changes = fold_events(
-            agent, entries, {e.ident: self.contents[e.ident] for e in entries if e.ident in self.contents}
-        )
-        self.rows.update(changes.rows)
-        self.rows.update(agent.pack_touched())
-        for key, row in changes.rows.items():
-            suffix = split_row_key(key)[1]
-            if suffix.startswith(b"memory/"):
-                self.contents[suffix[-12:]] = content_of(row[HEADER.size :])
-        for i, count in enumerate((changes.accepted, changes.duplicate, changes.conflict)):
-            self.counts[i] += count
-
-
-def folded(log: Sequence[InputEvent], cuts: Iterable[int] = ()) -> Store:
-    """Fold a log in chunks that end at the cuts; each chunk starts from packed rows, as after a restart."""
-    store = Store()
-    entries = [Entry.of(offset, event) for offset, event in enumerate(log)]
-    bounds = sorted({0, len(log), *(cut for cut in cuts if cut < len(log))})
-    for start, end in pairwise(bounds):
-        store.fold(entries[start:end])
-    return store
 
 
 def by_oracle(log: Sequence[InputEvent]) -> tuple[dict[bytes, bytes], list[str]]:
