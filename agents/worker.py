@@ -24,13 +24,13 @@ from moodstream.agents.upgrade import Upgrade
 from moodstream.agents.waits import Waits
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StoreUnavailable
 from moodstream.state.connection import connect
-from moodstream.state.deployment import check_deployment, declare_fold
+from moodstream.state.deployment import Home, check_deployment, declare_fold
 from moodstream.state.ownership import Ownership
 from moodstream.state.settings import StateSettings
-from moodstream.state.table import STORE_URL, RedisTableStore, register
+from moodstream.state.table import STORE_URL, Lives, RedisTableStore, register
 from moodstream.state.workers import report, retract
 from moodstream.streams.app import MoodApp, create_app, events_topic, state_table
-from moodstream.streams.broker import connected
+from moodstream.streams.broker import cluster_id, connected, reported
 from moodstream.streams.changelog import KafkaChangelog
 from moodstream.streams.event_log import EventLog
 from moodstream.streams.sending import open_producer, send_batches
@@ -81,7 +81,7 @@ class Worker:
         redis = connect(self.state)
         producer = None
         try:
-            await check_deployment(redis, self.state, self.streams.partitions)
+            await check_deployment(redis, self.state, self.streams.partitions, await self._home())
             await declare_fold(redis, self.state, self.fold)
             producer = await open_producer(self.streams)
             self.began = True
@@ -90,6 +90,11 @@ class Worker:
             if producer is not None:
                 await _quietly(producer.stop(), 2.0)
             await redis.aclose()
+
+    async def _home(self) -> Home:
+        """Where the truth of this deployment lies, as the broker says it now."""
+        async with connected(self.streams) as admin, reported(self.streams):
+            return Home(await cluster_id(admin), self.streams.topics.changelog)
 
     def stop(self) -> None:
         """Ask for a graceful stop."""
@@ -135,7 +140,9 @@ class Worker:
         async def upgrade(owned: Ownership) -> None:
             await self._upgrade(owned, producer)
 
-        store.bind(self.state, KafkaChangelog(self.streams, producer), self.name, self.fold, self._on_wait, upgrade)
+        lives = Lives(self.streams.bootstrap, self._home)
+        changelog = KafkaChangelog(self.streams, producer)
+        store.bind(self.state, changelog, self.name, self.fold, lives, self._on_wait, upgrade)
         app.source_position = store.position
         loop = asyncio.get_running_loop()
 
@@ -197,10 +204,12 @@ class Worker:
         while True:
             try:
                 await self._look_at_broker()
+                await self._look_at_redis(store)
                 self._waits.lapse()
                 phases = {partition: phase.value for partition, phase in store.phases().items()}
                 with suppress(StoreUnavailable):
-                    await report(redis, self.state, self.name, str(self._waits) or None, phases, store.progress())
+                    waits, more = str(self._waits) or None, (store.progress(), self.streams.bootstrap)
+                    await report(redis, self.state, self.name, waits, phases, *more)
             except Exception:
                 log.exception("report failed")
             await asyncio.sleep(_REPORT_SECONDS)
@@ -212,6 +221,15 @@ class Worker:
                 await retract(redis, self.state, self.name)
             else:
                 await report(redis, self.state, self.name, f"to start again: {self._crash}", {})
+
+    async def _look_at_redis(self, store: RedisTableStore) -> None:
+        """Hold all calls while Redis may throw rows away: a row that is missing would be folded as if it never was."""
+        with suppress(StoreUnavailable):
+            reason = await store.check_held()
+            if reason is None:
+                self._waits.end("policy")
+            elif self._waits.begin("policy", reason):
+                log.warning("waits", reason=reason)
 
     async def _look_at_broker(self) -> None:
         try:

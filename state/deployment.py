@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moodstream.schemas.errors import FoldMismatch, InvalidSettings
 from moodstream.state.connection import call, memory_facts, reported
@@ -19,23 +20,44 @@ if TYPE_CHECKING:
 _POLICY = "noeviction"
 
 
-async def check_deployment(redis: Redis, settings: StateSettings, partitions: int) -> None:
-    """Check that Redis never evicts and holds this format with this many partitions; write that down the first time.
+class Home(NamedTuple):
+    """Where the truth of a deployment lies."""
 
-    Raises `InvalidSettings`, or `StoreUnavailable` when Redis does not answer.
+    cluster: str
+    """The broker's id of its cluster; empty where it gives none."""
+    log: str
+    """Name of the changelog topic."""
+
+
+async def check_deployment(redis: Redis, settings: StateSettings, partitions: int, home: Home) -> None:
+    """Check that Redis never evicts, and holds this format, this many partitions, and the state of this log.
+
+    What is not yet said there is written down. Raises `InvalidSettings`, or `StoreUnavailable` when Redis does not
+    answer.
     """
+    await check_policy(redis, settings)
+    found = await _written_down(redis, settings, {"format": FORMAT, "partitions": partitions})
+    _check_format(found, partitions, settings)
+    found = await _written_down(redis, settings, home._asdict())
+    _check_home(found, home, settings)
+
+
+async def _written_down(redis: Redis, settings: StateSettings, facts: Mapping[str, Any]) -> StateFormat:
+    """Write down what is not yet said there; give what is."""
     key = format_key(settings.prefix)
     async with reported(settings.address):
+        for name, value in facts.items():
+            if value:
+                await call(redis, "HSETNX", key, name, value)
+        return StateFormat.of(await call(redis, "HGETALL", key))
+
+
+async def check_policy(redis: Redis, settings: StateSettings) -> None:
+    """Check that no server throws rows away. Raises `InvalidSettings`, or `StoreUnavailable`."""
+    async with reported(settings.address):
         servers = await memory_facts(redis)
-        await call(redis, "HSETNX", key, "format", FORMAT)
-        await call(redis, "HSETNX", key, "partitions", partitions)
-        found = StateFormat.of(await call(redis, "HGETALL", key))
-    for memory in servers:
-        _check_policy(str(memory.get("maxmemory_policy", _POLICY)), settings)
-    _check_format(found, partitions, settings)
-
-
-def _check_policy(policy: str, settings: StateSettings) -> None:
+    policies = [str(memory.get("maxmemory_policy", _POLICY)) for memory in servers]
+    policy = next((one for one in policies if one != _POLICY), _POLICY)
     if policy != _POLICY:
         raise InvalidSettings(
             f"Redis at {settings.address} has maxmemory-policy {policy}: it may throw rows away",
@@ -93,3 +115,17 @@ def _order(text: str) -> tuple[int, int]:
 def _named(text: str) -> str:
     version, revision = _order(text)
     return f"fold {version}, revision {revision}"
+
+
+def _check_home(found: StateFormat, home: Home, settings: StateSettings) -> None:
+    """Two deployments on the same keys would take turns in overwriting each other's rows."""
+    names = (("cluster", "Kafka cluster", found.cluster, home.cluster), ("log", "changelog", found.log, home.log))
+    key = format_key(settings.prefix).decode()
+    for field, what, theirs, ours in names:
+        if theirs and ours and theirs != ours:
+            raise InvalidSettings(
+                f"Redis at {settings.address} holds under {settings.prefix!r} the state of the {what} {theirs}; "
+                f"that of this worker is {ours}",
+                hint="Give each deployment a MOODSTREAM_STATE__PREFIX or a Redis of its own. If the other one is gone "
+                f"for good and its rows shall go on here: redis-cli HDEL {key} {field}",
+            )

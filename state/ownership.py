@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
 from itertools import islice
@@ -67,8 +67,18 @@ class Ownership:
     """One worker's hold on one partition, from assignment to loss. Used once: a new assignment is a new ownership."""
 
     def __init__(
-        self, partition: int, layout: Layout, changelog: ChangelogLog, state: PartitionState, worker: str
+        self,
+        partition: int,
+        layout: Layout,
+        changelog: ChangelogLog,
+        state: PartitionState,
+        worker: str,
+        check_log: Callable[[bytes], Awaitable[None]] | None = None,
     ) -> None:
+        """Make an ownership that has nothing yet.
+
+        `check_log` is told the name of the log before anything is claimed, and may refuse.
+        """
         self.partition = partition
         self.layout = layout
         self.token = secrets.token_hex(8).encode()
@@ -86,6 +96,7 @@ class Ownership:
         self._changelog = changelog
         self._state = state
         self._worker = worker
+        self._check_log = check_log
         self._mark = b""
         """What this owner's records carry, once it has claimed."""
         self._at = b""
@@ -103,6 +114,8 @@ class Ownership:
         """
         self._enter(Phase.CLAIMING)
         incarnation = await self._incarnation()
+        if self._check_log is not None:
+            await self._check_log(incarnation)
         claim = json.dumps({"worker": self._worker}).encode()
         (span,) = await self._changelog.append(self.partition, self.token, [(OWNER_KEY, claim)])
         fence, self._next = span.base, span.base + 1

@@ -85,15 +85,17 @@ class PartitionState(Protocol):
 
 
 class RedisPartition:
-    """The keys of one partition. `on_wait` hears why it waits, and None when it goes on."""
+    """The keys of one partition. `on_wait` hears why it waits, and None when it goes on; `held` may tell it to wait."""
 
     def __init__(
         self,
         redis: Redis,
         layout: Layout,
         on_wait: Callable[[str | None], None] = lambda reason: None,
+        held: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.layout = layout
+        self._held = held
         self._redis = redis
         self._on_wait = on_wait
         self._acquire = redis.register_script(ACQUIRE)
@@ -167,6 +169,7 @@ class RedisPartition:
         ):
             with attempt:
                 try:
+                    self._check_held()
                     answer = await script(keys=keys, args=arguments)
                 except (redis_errors.RedisError, redis_errors.RedisClusterException) as error:
                     _refuse(error)
@@ -176,6 +179,15 @@ class RedisPartition:
                     self._on_wait(None)
                 return answer
         raise AssertionError  # the loop ends only by return or raise
+
+    def _check_held(self) -> None:
+        reason = self._held()
+        if reason is not None:
+            raise _Held(reason)
+
+
+class _Held(redis_errors.ConnectionError):
+    """Redis could be reached, but must not be."""
 
 
 def _packed(lists: Sequence[object]) -> bytes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import structlog
 from faust.stores import STORES
@@ -17,15 +18,24 @@ from faust.types import TP
 
 from moodstream.affect.params import Fold
 from moodstream.schemas.changelog import ChangelogLog, Position
-from moodstream.schemas.errors import Fenced
-from moodstream.state.connection import connect
-from moodstream.state.deployment import check_deployment, declare_fold
+from moodstream.schemas.errors import Fenced, InvalidSettings
+from moodstream.state.connection import call, connect, reported
+from moodstream.state.deployment import Home, check_deployment, check_policy, declare_fold
 from moodstream.state.layout import Layout
+from moodstream.state.neighbours import refuse_neighbours
 from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import RedisPartition
 from moodstream.state.settings import StateSettings
 
 log = structlog.get_logger(__name__)
+
+
+class Lives(NamedTuple):
+    """On which broker a deployment lives: its address, and who can tell what it is."""
+
+    broker: str
+    home: Callable[[], Awaitable[Home]]
+
 
 _SIDE_BY_SIDE: Final = 4
 """Partitions that restore at the same time."""
@@ -55,18 +65,22 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         changelog: ChangelogLog,
         worker: str,
         fold: Fold,
+        lives: Lives,
         on_wait: Callable[[str | None], None] = lambda reason: None,
         upgrade: Callable[[Ownership], Awaitable[None]] = _nothing,
     ) -> None:
-        """Give the store its settings, its changelog, the worker's name and fold, who hears why it waits, and who
-        replaces the rows of older folds.
+        """Give the store its settings, its changelog, who the worker is, who hears why it waits, and who replaces the
+        rows of older folds.
         """
         self._settings = settings
         self._changelog = changelog
         self._worker = worker
         self._fold = fold
+        self._lives = lives
         self._on_wait = on_wait
         self._upgrade = upgrade
+        self.held: str | None = None
+        """Why nothing may be read or written just now, if so."""
         self._owned: dict[int, Ownership] = {}
         self._redis = connect(settings)
 
@@ -82,7 +96,7 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
 
     async def open(self) -> None:
         """Claim and restore what is assigned. Raises what an `Ownership.acquire` raises."""
-        await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions)
+        await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions, await self._lives.home())
         await declare_fold(self._redis, self._settings, self._fold, starting=False)
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
 
@@ -134,8 +148,29 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
 
     def _ownership(self, partition: int) -> Ownership:
         layout = Layout(self._settings.prefix, partition)
-        state = RedisPartition(self._redis, layout, self._on_wait)
-        return Ownership(partition, layout, self._changelog, state, self._worker)
+        state = RedisPartition(self._redis, layout, self._on_wait, lambda: self.held)
+        check = partial(self._check_log, layout)
+        return Ownership(partition, layout, self._changelog, state, self._worker, check)
+
+    async def _check_log(self, layout: Layout, incarnation: bytes) -> None:
+        """Take the rows of another log over only where that log's workers are gone."""
+        async with reported(self._settings.address):
+            known = await call(self._redis, "HGET", layout.meta, "incarnation")
+        if known not in (None, incarnation):
+            await refuse_neighbours(self._redis, self._settings, self._lives.broker)
+
+    async def check_held(self) -> str | None:
+        """See whether Redis may have begun to evict; while it may, every call waits. Gives the reason.
+
+        Raises `StoreUnavailable`.
+        """
+        try:
+            await check_policy(self._redis, self._settings)
+        except InvalidSettings as error:
+            self.held = f"{error.detail}. {error.hint}"
+        else:
+            self.held = None
+        return self.held
 
     # -- what Faust's recovery asks; it does not read the changelog (streams/recovery.py)
 

@@ -28,11 +28,15 @@ class StateFormat:
     partitions: int
     format: int
     cluster: str
+    """The broker's id of the Kafka cluster whose state this is; empty: not told."""
+    log: str = ""
+    """Name of the changelog topic."""
 
     @classmethod
     def of(cls, raw: Mapping[bytes, bytes]) -> StateFormat:
         """Read the hash. A field that is missing counts as zero or empty."""
-        return cls(int(raw.get(b"partitions", 0)), int(raw.get(b"format", 0)), raw.get(b"cluster", b"").decode())
+        numbers = int(raw.get(b"partitions", 0)), int(raw.get(b"format", 0))
+        return cls(*numbers, raw.get(b"cluster", b"").decode(), raw.get(b"log", b"").decode())
 
 
 PROFILE_FIELD = b"profile:"

@@ -32,6 +32,8 @@ class WorkerReport:
     phases: Mapping[str, str]
     progress: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of partitions that restore: rows, rows_per_s, percent, seconds_left."""
+    broker: str = ""
+    """Address of its broker; empty: not told."""
 
     @property
     def fresh(self) -> bool:
@@ -51,9 +53,11 @@ async def report(
     waiting: str | None,
     phases: Mapping[int, str],
     progress: Mapping[int, Mapping[str, float]] = _NONE,
+    broker: str = "",
 ) -> None:
     """Say how this worker is. Raises `StoreUnavailable`."""
-    text = json.dumps({"at": time.time(), "waiting": waiting, "phases": phases, "progress": progress})
+    said = {"at": time.time(), "waiting": waiting, "phases": phases, "progress": progress, "broker": broker}
+    text = json.dumps(said)
     async with reported(settings.address):
         await call(redis, "HSET", workers_key(settings.prefix), name, text)
 
@@ -74,4 +78,5 @@ async def read_reports(redis: Redis, settings: StateSettings) -> list[WorkerRepo
 
 def _parse(name: bytes, text: bytes) -> WorkerReport:
     said = json.loads(text)
-    return WorkerReport(name.decode(), said["at"], said["waiting"], said["phases"], said.get("progress", {}))
+    more = said.get("progress", {}), said.get("broker", "")
+    return WorkerReport(name.decode(), said["at"], said["waiting"], said["phases"], *more)

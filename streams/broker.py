@@ -123,6 +123,12 @@ def _topic(described: Mapping[str, Any]) -> Topic:
     return Topic(str(described["topic"]), len(partitions), replication)
 
 
+async def cluster_id(admin: AIOKafkaAdminClient) -> str:
+    """Ask which cluster this is; empty where the broker does not say. The embedded one gives a constant."""
+    described = await admin.describe_cluster()
+    return str(described.get("cluster_id") or "")
+
+
 async def is_idempotent(admin: AIOKafkaAdminClient) -> bool:
     """Ask whether the broker gives producer ids, which the embedded one does not."""
     # The admin client has no call for this; its inner client is the public AIOKafkaClient.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,20 @@ async def test_what_is_no_exception_is_wrapped(worker: Worker) -> None:
     assert isinstance(worker._reason(asyncio.CancelledError()), RuntimeError)
     lost = StateLost("gone")
     assert worker._reason(lost) is lost
+
+
+async def test_a_redis_that_may_evict_is_reported_until_it_may_not(
+    worker: Worker, said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broker(monkeypatch, None)
+    why: list[str | None] = ["it may evict"]
+    with capture_logs() as logs:
+        async with reporting(worker, tmp_path, lambda: why[-1]):
+            await eventually(lambda: len(said) > 3)
+            why.append(None)
+            await eventually(lambda: said[-1][0] is None)
+    assert said[0] == ("it may evict", {})
+    assert [line["event"] for line in logs] == ["waits"]
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -198,7 +212,7 @@ class Said(list[tuple[str | None, dict[int, str]]]):
     fails: Exception | None = None
 
     async def __call__(
-        self, redis: Any, state: Any, name: str, waiting: str | None, phases: dict[int, str], progress: object = None
+        self, redis: Any, state: Any, name: str, waiting: str | None, phases: dict[int, str], *more: object
     ) -> None:
         fails, self.fails = self.fails, None
         if fails is not None:
@@ -215,8 +229,14 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Said:
 
 
 @asynccontextmanager
-async def reporting(worker: Worker, folder: Path) -> AsyncIterator[None]:
+async def reporting(worker: Worker, folder: Path, held: Callable[[], str | None] = lambda: None) -> AsyncIterator[None]:
+    """A worker that reports; `held` is what its store says of Redis."""
     _, store = bound(worker, folder)
+
+    async def check_held() -> str | None:
+        return held()
+
+    store.check_held = check_held
     task = asyncio.create_task(worker._report(None, store))
     try:
         yield

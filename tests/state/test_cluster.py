@@ -15,7 +15,7 @@ from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.schemas.profile import DEFAULT_PROFILE
 from moodstream.state import workers
 from moodstream.state.connection import call, connect, memory_facts, ping, pipeline
-from moodstream.state.deployment import check_deployment, declare_fold
+from moodstream.state.deployment import Home, check_deployment, declare_fold
 from moodstream.state.layout import Layout, format_key
 from moodstream.state.partition import RedisPartition, Wanted
 from moodstream.state.reader import StateReader
@@ -27,6 +27,7 @@ from support.partitions import PARAMS, A, B, meta_of, mood, owned, row_of
 from support.waiting import eventually
 
 PARTITIONS = 8
+HOME = Home("cluster", "changelog")
 LACKING = clusters.missing()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
 
@@ -63,7 +64,7 @@ def pack_row_agent(number: int) -> bytes:
 
 async def filled(redis: Redis, settings: StateSettings, agents: int = 40) -> None:
     """A deployment whose partitions lie on all nodes."""
-    await check_deployment(redis, settings, PARTITIONS)
+    await check_deployment(redis, settings, PARTITIONS, HOME)
     profile = DEFAULT_PROFILE.canonical()
     await call(redis, "HSET", format_key(settings.prefix), f"profile:{PARAMS.hex()}", profile)
     by_partition: dict[int, dict[bytes, bytes | None]] = {number: {} for number in range(PARTITIONS)}
@@ -104,13 +105,13 @@ async def test_workers_report_and_every_master_is_asked(
     client.config_set("maxmemory-policy", "allkeys-lru")
     try:
         with pytest.raises(InvalidSettings, match="allkeys-lru"):
-            await check_deployment(redis, settings, PARTITIONS)
+            await check_deployment(redis, settings, PARTITIONS, HOME)
     finally:
         client.config_set("maxmemory-policy", "noeviction")
 
 
 async def test_a_worker_declares_its_fold(redis: Redis, settings: StateSettings) -> None:
-    await check_deployment(redis, settings, PARTITIONS)
+    await check_deployment(redis, settings, PARTITIONS, HOME)
     await declare_fold(redis, settings, Fold.of())
     assert await StateReader(settings, redis).default_profile(Fold.of().stamp) == DEFAULT_PROFILE
 

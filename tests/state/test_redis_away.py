@@ -29,7 +29,8 @@ class Away:
         self.server = server
         self.redis = redis
         self.said: list[str | None] = []
-        self.partition = RedisPartition(redis, Layout("away.", 0), self.said.append)
+        self.held: str | None = None
+        self.partition = RedisPartition(redis, Layout("away.", 0), self.said.append, lambda: self.held)
 
     @property
     def waits(self) -> bool:
@@ -73,6 +74,16 @@ async def test_it_waits_for_a_server_that_is_gone_and_goes_on(away: Away) -> Non
     await eventually(lambda: away.waits, what="waiting")
     assert not task.done()
     away.server.start()
+    await away.done(task)
+
+
+async def test_it_waits_while_it_is_told_to(away: Away) -> None:
+    away.held = "it may evict"
+    task = away.apply()
+    await eventually(lambda: away.waits, what="waiting")
+    assert away.said[-1] == "Redis: it may evict"
+    assert await row_of(away.redis, away.partition) == mood("1")
+    away.held = None
     await away.done(task)
 
 
