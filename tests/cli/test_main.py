@@ -15,7 +15,7 @@ from moodstream.schemas.errors import MissingExtra
 from support.servers import free_ports
 
 COMMANDS = ("up", "worker", "serve", "topics", "publish", "replay", "audit")
-COMMANDS += ("agents", "mood", "trends", "recall", "memories")
+COMMANDS += ("agents", "mood", "trends", "recall", "memories", "dead")
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
