@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from moodstream.affect.params import Fold
-from moodstream.state.rows import maker_of, pack_row, unpack_row
+from moodstream.state.rows import NO_MAKER, maker_of, pack_row, unpack_row
 
 Rows = dict[bytes, bytes]
 
@@ -30,8 +30,12 @@ class Migration(NamedTuple):
 
 def restamp(rows: Mapping[bytes, bytes], fold: Fold) -> Rows:
     """Keep the numbers as they are, and go on from them with the new parameters. For folds that read the same bytes."""
-    found = ((key, unpack_row(row)) for key, row in rows.items())
-    return {key: pack_row(row.kind, row.offset, row.body, fold.stamp) for key, row in found}
+    return {key: row if maker_of(row) == NO_MAKER else _restamped(row, fold) for key, row in rows.items()}
+
+
+def _restamped(data: bytes, fold: Fold) -> bytes:
+    row = unpack_row(data)
+    return pack_row(row.kind, row.offset, row.body, fold.stamp)
 
 
 MIGRATIONS: Final = {"restamp": Migration("restamp", frozenset({1}), restamp)}

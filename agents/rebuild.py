@@ -6,15 +6,22 @@ The position in the events stays where it is. A crash in between leaves some age
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import Final, Protocol
+
+import structlog
 
 from moodstream.affect.params import Fold
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.migrations import Migration
 from moodstream.agents.refold import EventSource, Rows, notice_of, refold
+from moodstream.state.marker_row import Markers
 from moodstream.state.ownership import Ownership
-from moodstream.state.rows import MOOD, PROFILE, Row, RowError, row_key, unpack_row
+from moodstream.state.partition import Wanted
+from moodstream.state.rows import MOOD, PROFILE, Row, RowError, hash_key, row_key, unpack_row
 from moodstream.streams.settings import StreamSettings
+
+log = structlog.get_logger(__name__)
 
 WRITTEN_ROWS: Final = 5_000
 """Rows of one append and one script call, but for the last agent in it: Redis serves nobody else meanwhile."""
@@ -44,10 +51,13 @@ class Rebuilder:
         return await self.source.start(self.ownership.partition)
 
     async def rebuild(self, keys: Collection[bytes], start: int) -> AsyncIterator[list[Replaced]]:
-        """Replace agents by what the log says from `start` on; gives them as they become visible."""
+        """Replace agents by what the log says; gives them as they become visible. None has an event before `start`."""
+        before = await self._markers(sorted(keys))
+        if before:  # what was erased comes again with its erasures, and those may be older than the agent's life
+            start = await self.start()
         bounds = start, self.ownership.position.source
         partition = self.ownership.partition, self._settings.partitions
-        made = await refold(self.source, partition, keys, bounds, self.fold, self._settings.limits)
+        made = await refold(self.source, partition, keys, bounds, self.fold, self._settings.limits, before)
 
         def convert(key: bytes, stored: Rows) -> tuple[AgentRows, Rows]:
             rows = made[key].rows(notice_of(key, stored))
@@ -74,6 +84,19 @@ class Rebuilder:
             AgentRows.load(key, {suffix: stored[key].get(row_key(key, suffix)) for suffix in SMALL_ROWS}, self.fold)
             for key in keys
         ]
+
+    async def _markers(self, keys: Sequence[bytes]) -> dict[bytes, Markers]:
+        """What was erased of these agents; of a row that cannot be read, what the log says of it."""
+        found: dict[bytes, Markers] = {}
+        wanted = Wanted(self.ownership.layout.erased, [hash_key(key) for key in keys])
+        (rows,) = await self.ownership.load([wanted])
+        for key, data in zip(keys, rows, strict=True):
+            try:
+                if data is not None:
+                    found[key] = Markers.unpack(unpack_row(data).body)
+            except (RowError, PackingError, ValueError):
+                log.warning("marker row cannot be read", partition=self.ownership.partition)
+        return found
 
     async def _replace(self, keys: Sequence[bytes], convert: _Convert) -> AsyncIterator[list[Replaced]]:
         rows: dict[bytes, bytes | None] = {}

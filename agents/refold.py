@@ -1,13 +1,13 @@
 """Agents folded anew: their rows made from the log alone, from its first record up to where the partition stands.
 
 It is the fold of every chunk, on an agent that has no rows yet. Nothing of what Redis holds is looked at, but for the
-row `notice`, which is no function of the log.
+row `notice`, which is no function of the log, and for erasures from before the part of the log that is read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol
 
 import structlog
@@ -18,8 +18,9 @@ from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.decode import Record, decode_records, others_of
 from moodstream.agents.fold import Entry, Folding
 from moodstream.schemas.limits import Limits
+from moodstream.state.marker_row import IDS_KEPT, Markers
 from moodstream.state.notice_row import unpack_notices
-from moodstream.state.rows import NOTICE, RowError, pair_suffix, row_key, unpack_row
+from moodstream.state.rows import ERASED, NOTICE, RowError, pair_suffix, row_key, unpack_row
 
 log = structlog.get_logger(__name__)
 
@@ -41,8 +42,11 @@ class EventSource(Protocol):
 class Refolded:
     """One agent without rows, and what the log has made of it so far."""
 
-    def __init__(self, key: bytes, fold: Fold, without: Collection[int] = ()) -> None:
+    def __init__(self, key: bytes, fold: Fold, before: Markers, without: Collection[int] = ()) -> None:
         self.agent = AgentRows.load(key, dict.fromkeys(SMALL_ROWS), fold)
+        self.agent.markers = Markers(dict(before.marks))
+        self.before = before
+        """Erasures from before the part of the log that is read: they still count."""
         self.refused = set(without)
         """Offsets of the events that the fold cannot take: it is begun again without them."""
         self.spoiled = False
@@ -68,7 +72,11 @@ class Refolded:
 
     def rows(self, notice: bytes | None) -> Rows:
         """All rows by row key, once everything is folded; `notice`: the row as it is stored."""
-        agent = self.agent
+        agent, before = self.agent, self.before
+        if before:
+            known = agent.markers.ids
+            agent.markers.ids = [*(ident for ident in before.ids if ident not in known), *known][-IDS_KEPT:]
+            agent.touched.setdefault(ERASED, max((mark.offset for mark in before.marks.values()), default=-1))
         if agent.facts.accepted and notice is not None:
             _keep_notices(agent, notice)
         packed = {**self._folding.changes.rows, **agent.pack_touched()}
@@ -86,6 +94,14 @@ def _keep_notices(agent: AgentRows, stored: bytes) -> None:
     agent.touched[NOTICE] = row.offset
 
 
+def _earlier(markers: Markers | None, start: int) -> Markers:
+    """The erasures at offsets before `start`, with all ids: those of later ones come again."""
+    if markers is None:
+        return Markers()
+    marks = {place: mark for place, mark in markers.marks.items() if mark.offset < start}
+    return Markers(marks, list(markers.ids)) if marks else Markers()
+
+
 def notice_of(key: bytes, stored: Rows) -> bytes | None:
     """The row `notice` among an agent's rows."""
     return stored.get(row_key(key, NOTICE))
@@ -98,12 +114,15 @@ async def refold(
     bounds: tuple[int, int],
     fold: Fold,
     limits: Limits,
+    before: Mapping[bytes, Markers],
 ) -> dict[bytes, Refolded]:
     """Fold agents of a partition (number, and how many there are) from the records within the bounds.
 
+    `before`: what was erased of them, as the marker rows say; what was within the bounds is erased again.
+
     Everything is read once, and once more for an agent of which an event turns out to be one that no fold can take.
     """
-    agents = {key: Refolded(key, fold) for key in keys}
+    agents = {key: Refolded(key, fold, _earlier(before.get(key), bounds[0])) for key in keys}
     todo = dict(agents)
     while todo:
         async for records in source.read(partition[0], *bounds):
@@ -111,6 +130,6 @@ async def refold(
             for key, entries in decode_records(wanted, *partition, limits).agents.items():
                 todo[key].fold(entries)
             await asyncio.sleep(0)  # a page is as long as anybody else should wait
-        todo = {key: Refolded(key, fold, one.refused) for key, one in todo.items() if one.spoiled}
+        todo = {key: Refolded(key, fold, one.before, one.refused) for key, one in todo.items() if one.spoiled}
         agents.update(todo)
     return agents

@@ -34,7 +34,7 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.partition import PartitionState, Wanted
 from moodstream.state.progress import Progress
-from moodstream.state.rows import AGENT, from_before, maker_of, split_row_key
+from moodstream.state.rows import AGENT, NO_MAKER, from_before, maker_of, split_row_key
 
 log = structlog.get_logger(__name__)
 
@@ -168,6 +168,7 @@ class Ownership:
     async def _apply_commit(self, commit: Commit, replay: Replay) -> None:
         """Write a commit to Redis in slices; only the last one moves the position."""
         self._restored.update(maker_of(row) for row in commit.rows.values() if row)
+        self._restored.discard(NO_MAKER)
         rows = iter(commit.rows.items())
         left = len(commit.rows)
         here = _offset(self._at)

@@ -80,7 +80,7 @@ class PartitionState(Protocol):
         ...
 
     async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
-        """Give all rows of these agents, damaged ones too: by row key, by agent key."""
+        """Give all rows of these agents, damaged ones too: by row key, by agent key. Marker rows are not among them."""
         ...
 
 

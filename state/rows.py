@@ -104,6 +104,9 @@ def maker_of(data: bytes) -> bytes:
     return data[2:12]
 
 
+NO_MAKER = bytes(10)
+"""That of rows in which no fold has a say: `pack_erased`."""
+
 BEFORE = -1
 """Offset of rows from before their log began: the broker that numbered them has lost its log."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moodstream.state.connection import call, pipeline
@@ -77,7 +77,7 @@ def sort_in(found: BucketRows, fields: Iterable[tuple[bytes, bytes | None]], ver
             found.broken += 1
 
 
-async def marker_rows(redis: Redis, layout: Layout) -> AsyncIterator[dict[bytes, bytes]]:
+async def marker_rows(redis: Redis, layout: Layout) -> AsyncIterator[Mapping[bytes, bytes]]:
     """All marker rows of a partition by row key, some at a time."""
     async for _, fields, _ in hash_pages(redis, [layout.erased]):
         yield {ERASED_PREFIX + name: row for name, row in fields.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 from structlog.testing import capture_logs
 
 from moodstream.affect.params import STANDARD, Fold
@@ -18,12 +19,13 @@ from moodstream.agents.rebuild import Rebuilder
 from moodstream.agents.settings import WorkerSettings
 from moodstream.agents.upgrade import Head, Upgrade, batches
 from moodstream.schemas.errors import BrokerUnavailable, FoldMismatch
+from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import split_key
 from moodstream.schemas.profile import AgentProfile, ProfileValues
 from moodstream.state.ownership import Phase
-from moodstream.state.rows import NOTICE, kind_of, maker_of, split_row_key
+from moodstream.state.rows import NO_MAKER, NOTICE, erased_key, kind_of, maker_of, split_row_key
 from support.chunks import SETTINGS, Line, Record, chunk_of, records_of
-from support.events import lives
+from support.events import T0_MS, erase, lives, outcome, with_erasures
 from support.fakes import Store
 from support.stepping import restored
 
@@ -101,7 +103,8 @@ def makers(store: Store) -> dict[bytes, set[bytes]]:
     """By agent: who made its rows."""
     found: dict[bytes, set[bytes]] = {}
     for key, row in store.rows.items():
-        found.setdefault(split_row_key(key)[0], set()).add(maker_of(row))
+        if maker_of(row) != NO_MAKER:
+            found.setdefault(split_row_key(key)[0], set()).add(maker_of(row))
     return found
 
 
@@ -282,3 +285,39 @@ def test_agents_that_began_together_are_read_together(
 
 def test_the_setting_names_all_migrations() -> None:
     assert WorkerSettings(migrate=tuple(MIGRATIONS)).migrate == tuple(MIGRATIONS)
+
+
+# -- erasures
+
+
+@settings(max_examples=60, deadline=None)
+@given(with_erasures("t", "a"))
+def test_what_was_erased_stays_erased(log: list[InputEvent]) -> None:
+    async def scenario() -> None:
+        records = records_of(log)
+        old, new = await folded(STANDARD, records), await folded(SECOND, records)
+        await upgraded(old, ListLog(records))
+        assert pure(old.store) == pure(new.store)
+        assert restored(old.log.records)[0] == old.store.rows
+
+    asyncio.run(scenario())
+
+
+async def test_an_erasure_that_the_log_no_longer_has_still_counts() -> None:
+    early = [outcome("t", "a", "o0", T0_MS), erase("t", "a", "x", T0_MS + 5_000)]
+    after = [outcome("t", "a", "o1", T0_MS + 9_000), outcome("t", "a", "before", T0_MS + 1_000)]
+    records = records_of([*early, *after])
+    old, new = await folded(STANDARD, records), await folded(SECOND, records)
+    marker = old.store.rows[erased_key(b"t/a")]
+    await upgraded(old, ListLog(records, first=2))
+    assert pure(old.store) == pure(new.store)
+    assert old.store.rows[erased_key(b"t/a")] == marker
+
+
+async def test_a_partition_of_markers_alone_needs_nothing() -> None:
+    records = records_of([outcome("t", "a", "o0", T0_MS), erase("t", "a", "x", T0_MS + 5_000)])
+    line = await folded(STANDARD, records)
+    rows = dict(line.store.rows)
+    assert list(rows) == [erased_key(b"t/a")]
+    await upgraded(line, ListLog(records))
+    assert line.store.rows == rows
