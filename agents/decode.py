@@ -41,6 +41,8 @@ class Decoded:
     """Accepted records by offset: a fold may still refuse one."""
     ignored: int = 0
     """Fields that no model knows."""
+    raised: int = 0
+    """Records whose decoding raised what is no error of ours: bugs."""
 
 
 def decode_records(records: Iterable[Record], partition: int, partitions: int, limits: Limits) -> Decoded:
@@ -52,10 +54,12 @@ def decode_records(records: Iterable[Record], partition: int, partitions: int, l
             _check_partition(record.key, partition, partitions)
             entry = Entry.of(record.offset, event)
         except MoodstreamError as error:
-            found.refused.append(Refused(record, error))
+            found.refused.append(Refused(record, _bare(error)))
             continue
         except Exception as error:
-            log.exception("decoding raised", offset=record.offset)
+            if not found.raised:  # the others of the chunk are counted with the dead letters
+                log.exception("decoding raised", offset=record.offset)
+            found.raised += 1
             found.refused.append(Refused(record, InternalFault(f"{type(error).__name__} while decoding")))
             continue
         found.ignored += ignored
@@ -74,6 +78,12 @@ def _read(record: Record, limits: Limits) -> tuple[InputEvent, int]:
             check_future(event, record.timestamp, limits)
             return event, 0
     return decode(record.key, value, record.headers, limits=limits, timestamp_ms=record.timestamp)
+
+
+def _bare(error: MoodstreamError) -> MoodstreamError:
+    """The error without the frames and the causes that it holds on to: there may be thousands in a chunk."""
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
 
 
 def _check_partition(key: bytes, partition: int, partitions: int) -> None:

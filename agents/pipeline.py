@@ -16,6 +16,7 @@ contains is not folded again, only announced (docs/architecture.md).
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -191,11 +192,15 @@ class PartitionPipeline:
 
     async def _bury(self, refused: Sequence[Refused]) -> None:
         """Send dead letters: before the changelog has the position, for from there on nobody folds them again."""
+        if not refused:
+            return
         topics, partition = self._settings.topics, self.ownership.partition
-        for one in refused:
-            log.warning("dead letter", partition=partition, offset=one.record.offset, code=one.reason.code)
         letters = [dead_letter(one, topics.events, partition) for one in refused]
         await self._send(topics.dead, letters)
+        # One line a chunk: in a flood of bad records a line each would cost more than the records.
+        first = min(one.record.offset for one in refused)
+        codes = Counter(one.reason.code for one in refused)
+        log.warning("dead letters", partition=partition, count=len(refused), first=first, codes=dict(codes))
 
     # -- announce
 

@@ -101,6 +101,23 @@ def test_decoding_that_raises_refuses_that_record_alone(monkeypatch: pytest.Monk
     assert [line["offset"] for line in logs] == [1]
 
 
+def test_a_bug_that_hits_every_record_is_logged_once_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decode(*_: object, **__: object) -> object:
+        raise RecursionError
+
+    monkeypatch.setattr(room, "decode", decode)
+    with capture_logs() as logs:
+        found = decoded(records_of([outcome("t", "a", f"x{i}", T0_MS) for i in range(5)]))
+    assert (len(found.refused), found.raised, len(logs)) == (5, 5, 1)
+
+
+def test_a_reason_holds_on_to_nothing() -> None:
+    """Frames and causes of thousands of errors would take more memory than their records."""
+    bad = [Record(1, b"t/a", b"{"), Record(2, b"t/a", b'{"type": "experience.outcome"}'), Record(3, b"x", None)]
+    for one in decoded(bad).refused:
+        assert (one.reason.__traceback__, one.reason.__context__, one.reason.__cause__) == (None, None, None)
+
+
 _HEADERS = st.lists(
     st.tuples(
         st.sampled_from(["ce_type", "ce_specversion", "ce_id", "ce_time", "content-type", "x"]),

@@ -291,6 +291,17 @@ async def test_fields_that_nobody_knows_are_ignored_and_counted() -> None:
     assert (line.counts()["accepted"], int(line.store.meta["ignored"])) == (1, 2)
 
 
+async def test_a_flood_of_dead_letters_is_one_line_a_chunk() -> None:
+    line = Line()
+    other = Record(5, b"t/agent-0", b'{"type": "nonsense"}')
+    with capture_logs() as logs:
+        await run(line, [*records_of(EVENTS[:1]), *map(bad, range(1, 5)), other, *map(bad, range(6, 9))], size=6)
+    assert [(one["first"], one["count"], one["codes"]) for one in logs if one["event"] == "dead letters"] == [
+        (1, 5, {"malformed_record": 4, "unknown_type": 1}),
+        (6, 3, {"malformed_record": 3}),
+    ]
+
+
 async def test_a_chunk_of_nothing_but_dead_letters_moves_the_position() -> None:
     line = Line()
     await run(line, [bad(0), bad(1)])

@@ -6,11 +6,14 @@ from collections import Counter
 
 import pytest
 
+from bench.flooding import BROKEN, Flood
 from bench.process import cpu_seconds, peak_mb, tree
 from bench.window import Sample, rates
 from bench.workload import Workload
+from moodstream.agents.decode import decode_records
 from moodstream.schemas.codec import decode
 from moodstream.schemas.limits import Limits
+from support.chunks import Record
 
 
 def steady(until: float) -> list[Sample]:
@@ -45,6 +48,17 @@ def test_workload_is_what_it_says_and_the_same_each_time() -> None:
     assert kinds["engagement"] / len(events) == pytest.approx(0.8, abs=0.03)
     assert len({key for key, _ in events}) == 50
     assert [event.occurred_at for event in decoded] == sorted(event.occurred_at for event in decoded)
+
+
+def test_half_of_a_flood_is_refused_each_for_its_reason() -> None:
+    valid = Workload(320, 10)
+    found = decode_records(
+        (Record(number, key, value) for number, (key, value) in enumerate(Flood(valid))), 0, 1, Limits()
+    )
+    assert len(found.records) == len(found.refused) == 160
+    codes = Counter(one.reason.code for one in found.refused)
+    assert set(codes) == {"malformed_record", "unknown_type", "invalid_event", "future_event", "key_mismatch"}
+    assert min(codes.values()) >= 160 // len(BROKEN)
 
 
 def test_cpu_and_memory_count_the_children_too() -> None:
