@@ -18,7 +18,7 @@ from faust.types import TP
 
 from moodstream.affect.params import Fold
 from moodstream.schemas.changelog import ChangelogLog, Position
-from moodstream.schemas.errors import Fenced, InvalidSettings
+from moodstream.schemas.errors import Fenced, InvalidSettings, StoreUnavailable
 from moodstream.state.connection import call, connect, reported
 from moodstream.state.deployment import Home, check_deployment, check_policy, declare_fold
 from moodstream.state.layout import Layout
@@ -39,6 +39,7 @@ class Lives(NamedTuple):
 
 _SIDE_BY_SIDE: Final = 4
 """Partitions that restore at the same time."""
+_PAUSE_SECONDS: Final = 0.5
 _WRITE: Final = "rows are written a chunk at a time, through Ownership.flush"
 _READ: Final = "rows are read through Ownership.load by their owner, through moodstream.state.reader by everybody else"
 
@@ -95,9 +96,11 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         self._owned = {partition: self._ownership(partition) for partition in sorted(mine)}
 
     async def open(self) -> None:
-        """Claim and restore what is assigned. Raises what an `Ownership.acquire` raises."""
-        await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions, await self._lives.home())
-        await declare_fold(self._redis, self._settings, self._fold, starting=False)
+        """Claim and restore what is assigned; waits for a Redis that is away, and raises what an acquire raises.
+
+        Giving up here would take the worker out of its group, and the others through one more rebalance.
+        """
+        await self._check()
         turn = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def acquire(one: Ownership) -> None:
@@ -112,6 +115,22 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
         except ExceptionGroup as failed:
             first = failed.exceptions[0]  # one reason is enough to stop for
             raise first from first.__cause__
+
+    async def _check(self) -> None:
+        """Check, as soon as Redis answers, that it may still hold this deployment."""
+        home, waited = await self._lives.home(), False
+        while True:
+            try:
+                await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions, home)
+                await declare_fold(self._redis, self._settings, self._fold, starting=False)
+            except StoreUnavailable as error:
+                waited = True
+                self._on_wait(error.detail)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            if waited:
+                self._on_wait(None)
+            return
 
     def owned(self, partition: int) -> Ownership:
         """The ownership of a partition; raises `Fenced` when the worker does not have it."""

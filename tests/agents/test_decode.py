@@ -102,10 +102,10 @@ def test_decoding_that_raises_refuses_that_record_alone(monkeypatch: pytest.Monk
 
 
 def test_a_bug_that_hits_every_record_is_logged_once_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decode(*_: object, **__: object) -> object:
+    def raising(*_: object, **__: object) -> object:
         raise RecursionError
 
-    monkeypatch.setattr(room, "decode", decode)
+    monkeypatch.setattr(room, "_read", raising)
     with capture_logs() as logs:
         found = decoded(records_of([outcome("t", "a", f"x{i}", T0_MS) for i in range(5)]))
     assert (len(found.refused), found.raised, len(logs)) == (5, 5, 1)

@@ -69,28 +69,6 @@ async def test_sigterm_ends_a_worker_in_time_and_the_next_goes_on(run: Running) 
     await all_right(run, events)
 
 
-async def test_sigterm_while_redis_is_frozen_ends_a_worker_in_time_and_for_good(run: Running) -> None:
-    redis = run.deployment.platform.redis
-    if redis is None:
-        pytest.skip("this Redis is not ours to freeze")
-    events = lives(3)
-    worker = run.worker()
-    await run.fire(events[:100])
-    await run.read(100)
-    redis.pause()
-    try:
-        await run.fire(events[100:200])
-        wait_for_line(worker, '"waits"')
-        worker.signal(signal.SIGTERM)
-        assert worker.wait(15) == 0
-    finally:
-        redis.resume()
-    assert not worker.said('"starts again"')
-    run.worker()
-    await run.fire(events[200:])
-    await all_right(run, events)
-
-
 async def test_a_frozen_worker_that_wakes_up_changes_nothing(run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "MOODSTREAM_STREAMS__SESSION_SECONDS", "6")
     events = lives(4)

@@ -8,15 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faust.types import TP
 from redis import exceptions as redis_errors
 from redis.asyncio import Redis
 
+from moodstream.affect.params import Fold
 from moodstream.schemas.errors import Fenced
 from moodstream.state.connection import call, connect
+from moodstream.state.deployment import Home
 from moodstream.state.layout import Layout
+from moodstream.state.ownership import Phase
 from moodstream.state.partition import RedisPartition
 from moodstream.state.settings import StateSettings
+from moodstream.state.table import STORE_URL, Lives, RedisTableStore, register
+from moodstream.streams.app import create_app, state_table
+from moodstream.streams.settings import StreamSettings
 from support import commands
+from support.fakes import FakeChangelog, Faults, Log
 from support.partitions import MOOD, A, meta_of, mood, owned, row_of
 from support.servers import Server
 from support.waiting import eventually
@@ -150,6 +158,31 @@ async def test_it_waits_for_a_script_of_somebody_else(away: Away) -> None:
     await away.redis.script_kill()
     await away.done(task)
     await endless
+
+
+# -- the table, which is opened after a rebalance
+
+
+async def test_opening_waits_for_redis_instead_of_leaving_the_group(server: Server, tmp_path: Path) -> None:
+    register()
+    app = create_app(StreamSettings(), STORE_URL, str(tmp_path))
+    store: RedisTableStore = state_table(app, StreamSettings()).data
+    settings = StateSettings(url=f"redis://127.0.0.1:{server.port}/0", answer_seconds=0.2, connect_seconds=0.2)
+    said: list[str | None] = []
+
+    async def home() -> Home:
+        return Home("cluster", "changelog")
+
+    store.bind(settings, FakeChangelog(Log(), Faults()), "w", Fold.of(), Lives("broker", home), said.append)
+    await store.on_rebalance({TP(store.table.changelog_topic_name, 2)}, set(), set())
+    server.pause()
+    opening = asyncio.create_task(store.open())
+    await eventually(lambda: len(said) > 1, what="waiting again")
+    assert not opening.done()
+    server.resume()
+    await opening
+    assert (said[-1], store.phases()) == (None, {2: Phase.READY})
+    await store.on_stop()
 
 
 async def _swallow(call: Any) -> None:
