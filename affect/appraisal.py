@@ -1,7 +1,7 @@
 """What an event does to the mood: its own appraisal, or the rules of the agent's profile (docs/concepts.md).
 
 Rules judge an event by its own fields that are known. They are data in the profile, so an agent can be made tough,
-touchy or indifferent without code.
+touchy or indifferent without code; its gains say how strongly it feels what rules and emotions name, axis by axis.
 """
 
 from __future__ import annotations
@@ -42,18 +42,31 @@ OCC: Final[Mapping[str, Triple]] = {
 """Emotions as points of PAD space. Source: Gebhard, P. (2005), ALMA: a layered model of affect, AAMAS '05, table 2."""
 
 
-def appraise(event: object, rules: AppraisalRules) -> Triple | None:
+UNCHANGED: Final[Triple] = (1.0, 1.0, 1.0)
+
+
+def appraise(event: object, rules: AppraisalRules, gains: Triple = UNCHANGED) -> Triple | None:
     """Return the delta per axis that the event asks for, in [-2, 2] and of 32-bit precision; None if it moves nothing.
 
     A mood signal is its own delta, also where that is zero: it still has a cause. `appraise: false` moves nothing.
+    `gains` say how strongly the agent feels what rules and emotions name; deltas that are stated count as they are.
     """
     if isinstance(event, MoodSignal):
         return signal_delta((event.pleasure, event.arousal, event.dominance))
     if not getattr(event, "appraise", False):
         return None
     own = getattr(event, "appraisal", None)
-    delta = _by_rules(event, rules) if own is None else _own(own)
+    if isinstance(own, Deltas):
+        delta = own.pleasure, own.arousal, own.dominance
+    else:
+        p, a, d = _by_rules(event, rules) if own is None else shift_of(own)
+        delta = p * gains[0], a * gains[1], d * gains[2]
     return None if delta == AT_REST else signal_delta(delta)
+
+
+def shift_of(rule: Triple | Emotion) -> Triple:
+    """Return what a rule or an emotion does to the mood of an agent without gains."""
+    return _scaled(OCC[rule.emotion], rule.intensity) if isinstance(rule, Emotion) else rule
 
 
 def judge_result(result: str, rules: AppraisalRules) -> bool | None:
@@ -68,12 +81,6 @@ def _listed(word: str, words: Sequence[str]) -> bool:
     return word in words or any(word == other.strip().casefold() for other in words)
 
 
-def _own(appraisal: Deltas | Emotion) -> Triple:
-    if isinstance(appraisal, Deltas):
-        return appraisal.pleasure, appraisal.arousal, appraisal.dominance
-    return _scaled(OCC[appraisal.emotion], appraisal.intensity)
-
-
 def _by_rules(event: object, rules: AppraisalRules) -> Triple:
     if isinstance(event, Outcome):
         return _outcome(event, rules)
@@ -86,20 +93,19 @@ def _outcome(event: Outcome, rules: AppraisalRules) -> Triple:
     success = judge_result(event.result, rules)
     if success is None:
         return AT_REST
-    return _scaled(
-        rules.on_success if success else rules.on_failure, 1.0 if event.importance is None else event.importance
-    )
+    weight = 1.0 if event.importance is None else event.importance
+    return _scaled(shift_of(rules.on_success if success else rules.on_failure), weight)
 
 
 def _engagement(event: Engagement, rules: AppraisalRules) -> Triple:
     """Add up what each known field says, in a fixed order: sums of floats depend on it."""
     terms = []
     if event.responded is not None:
-        terms.append(rules.responded_yes if event.responded else rules.responded_no)
+        terms.append(shift_of(rules.responded_yes if event.responded else rules.responded_no))
     if event.continued is not None:
-        terms.append(rules.continued_yes if event.continued else rules.continued_no)
+        terms.append(shift_of(rules.continued_yes if event.continued else rules.continued_no))
     if event.sentiment_shift is not None:
-        terms.append(_scaled(rules.sentiment, event.sentiment_shift))
+        terms.append(_scaled(shift_of(rules.sentiment), event.sentiment_shift))
     if event.response_time_ms is not None:
         terms.append(_pace(event.response_time_ms, rules))
     p, a, d = AT_REST
@@ -110,8 +116,8 @@ def _engagement(event: Engagement, rules: AppraisalRules) -> Triple:
 
 def _pace(ms: float, rules: AppraisalRules) -> Triple:
     if ms <= rules.fast_ms:
-        return rules.fast
-    return rules.slow if ms >= rules.slow_ms else AT_REST
+        return shift_of(rules.fast)
+    return shift_of(rules.slow) if ms >= rules.slow_ms else AT_REST
 
 
 def _scaled(delta: Triple, factor: float) -> Triple:

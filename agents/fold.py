@@ -159,7 +159,8 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
     if entry.ident in accepted:
         _count_known(content, accepted[entry.ident], changes)
         return
-    delta = appraise(entry.event, agent.profile.values.rules)
+    values = agent.profile.values
+    delta = appraise(entry.event, values.rules, values.gains)
     if delta is not None and agent.markers and moves_no_mood(agent.markers, entry.offset, entry.us // _US_PER_MS):
         delta = None
     shifted = None if delta is None else (*delta, *_in_force(agent.profile))

@@ -66,6 +66,8 @@ from moodstream.schemas.profile import (
     AppraisalRules,
     ProfileValues,
     baseline_from_traits,
+    gains_for_rate,
+    steady_displacement,
 )
 from moodstream.schemas.wire_names import ATTRIBUTE_KEYS, DOMAINS, OCC_EMOTIONS, TREND_SIGNALS
 
@@ -139,10 +141,12 @@ __all__ = [
     "decode_output",
     "encode",
     "from_memory",
+    "gains_for_rate",
     "make",
     "new_event_id",
     "parse",
     "partition_of",
     "split_key",
+    "steady_displacement",
     "to_memory",
 ]

@@ -20,12 +20,11 @@ from moodstream.schemas.fields import (
     Millis,
     Pad3,
     Text,
-    Unit,
 )
 from moodstream.schemas.identity import ID_BYTES, MOOD_PREFIX
 from moodstream.schemas.limits import DEFAULT_LIMITS, Limits
 from moodstream.schemas.profile import AgentProfile
-from moodstream.schemas.wire_names import Emotion24
+from moodstream.schemas.rules import Emotion
 
 __all__ = [
     "INPUT_TYPES",
@@ -67,13 +66,6 @@ class Deltas(Model):
     pleasure: Delta = 0.0
     arousal: Delta = 0.0
     dominance: Delta = 0.0
-
-
-class Emotion(Model):
-    """An appraisal as one of the 24 OCC emotions with an intensity in [0, 1] (Gebhard 2005)."""
-
-    emotion: Emotion24
-    intensity: Unit
 
 
 def _appraisal_kind(value: Any) -> str:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -38,6 +38,8 @@ _BY_TYPE = {
     "union_tag_not_found": "missing",
     "union_tag_invalid": "choice",
 }
+NAMES: Final[dict[str, str]] = {}
+"""What may stand below a field, for the error of a misspelt name: the model that owns the names notes them here."""
 _TAGS = frozenset({"<deltas>", "<emotion>", "[key]"})
 """Parts of a location that are no fields: tags of unions, and pydantic's mark for the key of a dict."""
 
@@ -78,7 +80,10 @@ def invalid_event(failure: ValidationError, *, tagged: bool = False) -> InvalidE
     found = []
     for error in failure.errors(include_url=False, include_input=False)[:20]:
         own, rule, detail = rule_of(error)
-        found.append({"field": _field(error["loc"][tagged:], own), "rule": rule, "detail": detail})
+        field = _field(error["loc"][tagged:], own)
+        if rule == "unknown_field" and (names := NAMES.get(field.rpartition(".")[0])):
+            detail = f"is not known; known are {names}"
+        found.append({"field": field, "rule": rule, "detail": detail})
     found.sort(key=lambda entry: entry["rule"] == "unknown_field")  # a wrong name is told last, it may be a typo of it
     result = InvalidEvent(**found[0])
     result.fields["errors"] = found

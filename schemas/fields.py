@@ -79,3 +79,7 @@ Hours3 = Annotated[tuple[_Hours, _Hours, _Hours], Strict(False), BeforeValidator
 """Time constants per axis in hours, at most ten years; one number stands for all three."""
 Bound3 = Annotated[tuple[_Bound, _Bound, _Bound], Strict(False), BeforeValidator(_spread)]
 """Largest displacements per axis, in (0, 2]; one number stands for all three."""
+
+_Gain = Annotated[float, Field(ge=0, le=5)]
+Gains3 = Annotated[tuple[_Gain, _Gain, _Gain], Strict(False), BeforeValidator(_spread)]
+"""Factors per axis, each in [0, 5]; one number stands for all three."""

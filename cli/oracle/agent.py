@@ -224,7 +224,7 @@ class OracleAgent:
         t = to_ms(event.occurred_at)
         delta = None
         if not self._markers.still(offset, t):
-            delta = delta_of(event, self._profile.values.rules)
+            delta = delta_of(event, self._profile.values)
         body = body_of(content, delta, self._profile.dynamics)
         self._write(Kind.MEMORY, dated_suffix(b"memory", t, ident), offset, body)
         if delta is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moodstream.cli.oracle.dynamics import AXES, Triple, triple
 from moodstream.cli.oracle.layout import f32
 from moodstream.schemas.events import Deltas, DomainEvent, Emotion, Engagement, MoodSignal, Outcome
-from moodstream.schemas.profile import AppraisalRules
+from moodstream.schemas.profile import AppraisalRules, ProfileValues
 
 LARGEST = 2.0
 
@@ -38,26 +38,23 @@ EMOTIONS: dict[str, Triple] = {
 }
 
 
-def delta_of(event: DomainEvent | MoodSignal, rules: AppraisalRules) -> Triple | None:
+def delta_of(event: DomainEvent | MoodSignal, profile: ProfileValues) -> Triple | None:
     """The shift that an event makes, as f32 values; None when it makes none."""
     if isinstance(event, MoodSignal):
         return rounded([event.pleasure, event.arousal, event.dominance])
     if not event.appraise:
         return None
-    total = own_appraisal(event.appraisal) if event.appraisal is not None else by_rules(event, rules)
+    if isinstance(event.appraisal, Deltas):
+        total = [event.appraisal.pleasure, event.appraisal.arousal, event.appraisal.dominance]
+    else:
+        felt = by_rules(event, profile.rules) if event.appraisal is None else scaled(event.appraisal)
+        total = [felt[axis] * profile.gains[axis] for axis in AXES]
     return rounded(total) if any(total) else None
 
 
 def rounded(total: list[float]) -> Triple:
     """Clamp each axis to [-2, 2], then round to f32."""
     return triple([f32(min(max(x, -LARGEST), LARGEST)) for x in total])
-
-
-def own_appraisal(appraisal: Deltas | Emotion) -> list[float]:
-    """The deltas that an event brings along, or its emotion scaled by the intensity."""
-    if isinstance(appraisal, Deltas):
-        return [appraisal.pleasure, appraisal.arousal, appraisal.dominance]
-    return [x * appraisal.intensity for x in EMOTIONS[appraisal.emotion]]
 
 
 def by_rules(event: DomainEvent, rules: AppraisalRules) -> list[float]:
@@ -112,6 +109,8 @@ def engagement_parts(event: Engagement, rules: AppraisalRules) -> list[list[floa
     return parts
 
 
-def scaled(vector: Triple, weight: float = 1.0) -> list[float]:
-    """Three numbers times a weight."""
+def scaled(vector: Triple | Emotion, weight: float = 1.0) -> list[float]:
+    """Three numbers, or those of an emotion with its intensity, times a weight."""
+    if isinstance(vector, Emotion):
+        return [x * vector.intensity * weight for x in EMOTIONS[vector.emotion]]
     return [x * weight for x in vector]

@@ -16,6 +16,7 @@ DEFAULTS = {
     "baseline": [0.0, 0.0, 0.0],
     "tau_hours": [4.0, 4.0, 4.0],
     "max_displacement": [1.0, 1.0, 1.0],
+    "gains": [1.0, 1.0, 1.0],
     "influence": 0.3,
     "domain_weights": {},
     "trend_signs": {},

@@ -9,6 +9,7 @@ import pytest
 from moodstream.affect.appraisal import OCC, appraise
 from moodstream.schemas.events import Action, Observation, Reflection, Relationship
 from moodstream.schemas.profile import AppraisalRules
+from moodstream.schemas.rules import Emotion
 from moodstream.schemas.wire_names import OCC_EMOTIONS
 from support import logs
 
@@ -102,6 +103,46 @@ def test_rules_are_data() -> None:
     assert appraise(logs.outcome("o", result="ok"), rules) == single(-0.25, 0.15, -0.20)
     assert appraise(logs.outcome("o", result="success"), rules) is None
     assert appraise(logs.engagement("e", response_time_ms=6), rules) == single(-0.02, -0.01, 0.0)
+
+
+def test_a_rule_may_be_an_emotion() -> None:
+    rules = AppraisalRules(
+        on_failure=Emotion(emotion="disappointment", intensity=0.5),
+        responded_yes=Emotion(emotion="joy", intensity=0.25),
+        sentiment=Emotion(emotion="liking", intensity=1.0),
+    )
+    assert appraise(logs.outcome("o", result="failure", importance=0.5), rules) == single(-0.075, 0.025, -0.1)
+    assert appraise(logs.engagement("e", responded=True), rules) == single(0.1, 0.05, 0.025)
+    assert appraise(logs.engagement("e", sentiment_shift=-0.5), rules) == single(-0.2, -0.08, 0.12)
+
+
+def test_gains_apply_to_rules_and_emotions_axis_by_axis() -> None:
+    gains = (2.0, 0.0, 0.5)
+    assert appraise(logs.outcome("o", result="failure"), RULES, gains) == single(-0.5, 0.0, -0.1)
+    assert appraise(logs.engagement("e", responded=True, continued=True), RULES, gains) == single(
+        (0.05 + 0.06) * 2.0, 0.0, (0.02 + 0.03) * 0.5
+    )
+    felt = logs.outcome("o", appraisal={"emotion": "joy", "intensity": 1.0})
+    assert appraise(felt, RULES, gains) == single(0.8, 0.0, 0.05)
+
+
+def test_gains_do_not_apply_to_what_is_stated() -> None:
+    gains = (5.0, 5.0, 0.0)
+    stated = logs.outcome("o", appraisal={"pleasure": 0.25, "dominance": -0.5})
+    assert appraise(stated, RULES, gains) == (0.25, 0.0, -0.5)
+    assert appraise(logs.push("p", delta=0.25, dominance=1.0), RULES, gains) == (0.25, 0.0, 1.0)
+
+
+def test_gains_are_applied_before_the_clamp_and_may_take_everything() -> None:
+    assert appraise(logs.outcome("o", appraisal={"emotion": "joy", "intensity": 1.0}), RULES, (5.0, 0.0, 0.0)) == (
+        2.0,
+        0.0,
+        0.0,
+    )
+    assert appraise(logs.outcome("o", result="failure"), RULES, (0.0, 0.0, 0.0)) is None
+    assert appraise(logs.outcome("o", result="failure", importance=0.7), RULES, (1.0, 1.0, 1.0)) == appraise(
+        logs.outcome("o", result="failure", importance=0.7), RULES
+    )
 
 
 def test_sums_are_clamped_to_two() -> None:

@@ -250,10 +250,10 @@ async def test_rows_from_before_this_log_are_migrated_too() -> None:
 async def test_an_event_that_no_fold_can_take_is_left_out_as_in_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     real = folds.appraise
 
-    def appraise(event: Any, rules: Any) -> Any:
+    def appraise(event: Any, *profile: Any) -> Any:
         if event.event_id == EVENTS[50].event_id:
             raise ZeroDivisionError
-        return real(event, rules)
+        return real(event, *profile)
 
     monkeypatch.setattr(folds, "appraise", appraise)
     with capture_logs():

@@ -76,11 +76,13 @@ PUBLIC = [
     "decode_output",
     "encode",
     "from_memory",
+    "gains_for_rate",
     "make",
     "new_event_id",
     "parse",
     "partition_of",
     "split_key",
+    "steady_displacement",
     "to_memory",
 ]
 

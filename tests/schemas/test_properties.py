@@ -114,10 +114,13 @@ OPTIONAL = {
         "baseline": triple,
         "tau_hours": hours | st.tuples(hours, hours, hours).map(list),
         "max_displacement": st.floats(1e-6, 2),
+        "gains": st.floats(0, 5) | st.tuples(*[st.floats(0, 5)] * 3).map(list),
         "influence": unit,
         "domain_weights": st.dictionaries(st.sampled_from(DOMAINS), st.floats(1e-6, 1e6)),
         "trend_signs": st.dictionaries(st.sampled_from(TREND_SIGNALS), st.sampled_from([-1, 0, 1])),
-        "rules": st.fixed_dictionaries({}, optional={"success": st.lists(texts, max_size=3), "fast_ms": counts}),
+        "rules": st.fixed_dictionaries(
+            {}, optional={"success": st.lists(texts, max_size=3), "fast_ms": counts, "slow": triple | emotions}
+        ),
     },
     "erase": {},  # what goes with a scope is in TARGETS
     "expire": {

@@ -95,6 +95,8 @@ _TIMES = st.one_of(
 ).map(lambda ms: T0_MS + ms)
 _AXIS = st.floats(-1, 1)
 _DELTA = st.floats(-2, 2)
+_UNIT = st.floats(0, 1)
+_FELT = st.sampled_from(["joy", "disappointment", "fears_confirmed"])
 _OWN = st.one_of(
     st.none(),
     st.builds(Deltas, pleasure=_DELTA, arousal=_DELTA, dominance=_DELTA),
@@ -130,6 +132,11 @@ def _profile(draw: st.DrawFn) -> dict[str, Any]:
         "tau_hours": draw(st.floats(0.1, 100)),
         "max_displacement": draw(st.floats(0.05, 2)),
         "influence": draw(st.floats(0, 1)),
+        "gains": draw(st.tuples(*[st.sampled_from([0.0, 1.0]) | st.floats(0, 5)] * 3)),
+        "rules": {
+            "on_failure": draw(st.just((-0.25, 0.15, -0.2)) | st.builds(Emotion, emotion=_FELT, intensity=_UNIT)),
+            "responded_no": draw(st.tuples(_DELTA, _DELTA, _DELTA) | st.just({"emotion": "anger", "intensity": 0.3})),
+        },
     }
 
 

@@ -145,6 +145,8 @@ _rules = st.fixed_dictionaries(
     optional={
         "success": st.lists(st.sampled_from(["Perhaps", "strasse"]), max_size=2),
         "responded_no": st.tuples(_delta, _delta, _delta),
+        "continued_yes": _appraisals.filter(lambda appraisal: "emotion" in appraisal),
+        "on_success": _appraisals.filter(lambda appraisal: "emotion" in appraisal),
         "fast_ms": _count,
     },
 )
@@ -154,6 +156,7 @@ profiles = _of(
     baseline=_triples,
     tau_hours=_hours | st.tuples(_hours, _hours, _hours),
     max_displacement=st.floats(0.01, 2) | st.tuples(*[st.floats(0.01, 2)] * 3),
+    gains=st.sampled_from([0, 1, 5, (0.5, 1, 2)]) | st.tuples(*[st.floats(0, 5)] * 3),
     influence=_unit,
     domain_weights=st.dictionaries(st.sampled_from(["mood", "experience"]), st.floats(0.1, 3)),
     rules=_rules,
