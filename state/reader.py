@@ -12,7 +12,7 @@ from moodstream.schemas.profile import ProfileValues
 from moodstream.state import scanning
 from moodstream.state.connection import call, connect, ping, pipeline, reported
 from moodstream.state.layout import Layout, format_key
-from moodstream.state.rows import AGENT, BUCKET_SECONDS
+from moodstream.state.rows import AGENT, BUCKET_SECONDS, erased_key, hash_key
 from moodstream.state.views import (
     RESTORING,
     AgentEntry,
@@ -245,14 +245,28 @@ class StateReader:
                 for found in await self._scan_agents(layout, keys):
                     yield found
 
+    async def markers(self, partition: int) -> dict[bytes, bytes]:
+        """The marker rows of a partition by row key: also those of agents that are no more."""
+        found: dict[bytes, bytes] = {}
+        async with reported(self.settings.address):
+            async for rows in scanning.marker_rows(self._redis, self._layout(partition)):
+                found.update(rows)
+        return found
+
     async def _scan_agents(self, layout: Layout, keys: Sequence[bytes]) -> list[ScannedAgent]:
         commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta)]
         for key in keys:
             commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
-        raw, *answers = await pipeline(self._redis, commands, atomic=True)
+        commands.append(("HMGET", layout.erased, *map(hash_key, keys)))
+        raw, *answers, markers = await pipeline(self._redis, commands, atomic=True)
         meta = _ready(PartitionMeta.of(layout.partition, raw), layout)
         small = zip(keys, answers[::2], answers[1::2], strict=True)
-        return await scanning.whole_agents(self._redis, layout, meta.source, list(small))
+        found = await scanning.whole_agents(self._redis, layout, meta.source, list(small))
+        marked = {key: row for key, row in zip(keys, markers, strict=True) if row is not None}
+        for one in found:
+            if one.key in marked:
+                one.rows[erased_key(one.key)] = marked[one.key]
+        return found
 
     async def _settled(
         self, layout: Layout, key: bytes, suffixes: Sequence[bytes], buckets: bool

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from moodstream.cli.audit.sources import Rows
-from moodstream.cli.oracle.layout import BEFORE_THIS_LOG, HEADER, Kind
+from moodstream.cli.oracle.layout import BEFORE_THIS_LOG, HEADER, MARK, MARKERS, Kind, marker_key
 
 _BEFORE = -1
 
@@ -41,12 +41,28 @@ def without_notices(rows: Rows) -> Rows:
 
 
 def version_of(key: bytes, rows: Rows) -> int:
-    """Version of an agent: the offset of its agent row; -1 without one."""
-    return offset_of(rows.get(key + b"\x00agent"))
+    """Version of an agent: the offset of its agent row, or where it was erased of its marker row; -1 without both."""
+    return max(offset_of(rows.get(key + b"\x00agent")), offset_of(marker_of(key, rows)))
+
+
+def marker_of(key: bytes, rows: Rows) -> bytes | None:
+    """The marker row of an agent; of one whose key is not known, that of its marker row stands for it."""
+    return rows.get(key if key.startswith(MARKERS) else marker_key(key))
+
+
+def erased_at(marker: bytes | None) -> list[int]:
+    """Offsets of the erasures in a marker row; none where it cannot be read."""
+    if marker is None:
+        return []
+    body = marker[HEADER.size :]
+    marks = body[2 : 2 + MARK.size * int.from_bytes(body[:2], "big")]
+    return [offset for _, _, offset, _ in MARK.iter_unpack(marks)] if len(marks) % MARK.size == 0 else []
 
 
 def from_before(key: bytes, rows: Rows, log_start: int) -> bool:
     """Whether some row holds events that this log does not have (any more)."""
+    if any(offset < log_start for offset in erased_at(marker_of(key, rows))):
+        return True
     before = BEFORE_THIS_LOG.to_bytes(8, "big", signed=True)
     agent = rows.get(key + b"\x00agent", b"")
     first = agent[HEADER.size : HEADER.size + 8]

@@ -19,6 +19,7 @@ _MEMORY = (
     *("case_id", "turn_id", "embedding"),
 )
 _DYNAMICS = ("baseline", "tau_hours", "max_displacement")
+_STUB_BYTES = 16
 _SHOWN = 60
 """Longest value shown, in characters."""
 
@@ -111,6 +112,21 @@ def _profile(body: _Cursor) -> Iterator[tuple[str, object]]:
             yield f"revision {number} {name}", _triple(values[3 * place : 3 * place + 3])
 
 
+_SCOPES = {1: "agent", 2: "domain", 3: "memory", 4: "other agent", 5: "expiry"}
+
+
+def _erased(body: _Cursor) -> Iterator[tuple[str, object]]:
+    """A marker row, or what stands for an erased memory."""
+    if len(body.body) == _STUB_BYTES:
+        yield from zip(("time", "erased at"), body.take("qq"), strict=True)
+        return
+    for number in range(body.one("H")):
+        scope, what, offset, ms = body.take("B12sqq")
+        yield from _numbered("erasure", number, of=_SCOPES.get(scope, scope), name=what, offset=offset, time=ms)
+    for number in range(body.one("B")):
+        yield f"event {number}", body.one("12s")
+
+
 _READERS: dict[Kind, Callable[[_Cursor], Iterator[tuple[str, object]]]] = {
     Kind.AGENT: _agent,
     Kind.MOOD: _mood,
@@ -119,6 +135,7 @@ _READERS: dict[Kind, Callable[[_Cursor], Iterator[tuple[str, object]]]] = {
     Kind.MEMORY: _memory,
     Kind.SHIFT: _shift,
     Kind.PROFILE: _profile,
+    Kind.ERASED: _erased,
 }
 
 

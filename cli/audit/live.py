@@ -68,6 +68,10 @@ class LiveDeployment:
         async for agent in self._reader.scan_partition(partition):
             yield agent.key, agent.rows
 
+    async def markers(self, partition: int) -> Rows:
+        """The marker rows in Redis."""
+        return await self._reader.markers(partition)
+
     async def changelog(self, partition: int) -> Rows:
         """The rows that a restore would give."""
         return await read_changelog(self._streams, partition)

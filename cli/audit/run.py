@@ -11,6 +11,7 @@ from moodstream.cli.audit.compare import (
     against_oracle,
     from_before,
     merged,
+    offset_of,
     version_of,
     without_notices,
 )
@@ -19,6 +20,7 @@ from moodstream.cli.audit.log import GroupedLog
 from moodstream.cli.audit.report import ENDS, CountFault, Report
 from moodstream.cli.audit.sources import Deployment, Folds, Log, Meta, Rows
 from moodstream.cli.oracle import OracleFold
+from moodstream.cli.oracle.layout import MARKERS, marker_key
 from moodstream.schemas.limits import Limits
 
 Advance = Callable[[int], None]
@@ -54,15 +56,21 @@ async def _audit_partition(
     changelog and in Redis by the time these are read, and an agent's own version says how far beyond it they are.
     """
     meta = await deployment.meta(number)
-    changelog = _by_agent(await deployment.changelog(number))
+    restored = await deployment.changelog(number)
+    erased = {key: row for key, row in restored.items() if key.startswith(MARKERS)}
+    changelog = _by_agent(restored)
     source = meta.source if meta else _position_after(changelog)
     grouped = GroupedLog(log)
     await grouped.read_to(source)
     partition = _Partition(grouped, source, judge, folds, report, advance)
     async for key, rows in deployment.redis(number):
-        await partition.compare(key, rows, changelog.pop(key, {}))
+        await partition.compare(key, rows, {**changelog.pop(key, {}), **_with_marker(key, erased)})
+    left = await deployment.markers(number)
+    await grouped.read_to(1 + max(map(offset_of, left.values()), default=-1))
     for key in sorted(changelog.keys() | grouped.keys()):
-        await partition.compare(key, {}, changelog.pop(key, {}))
+        await partition.compare(key, _with_marker(key, left), {**changelog.pop(key, {}), **_with_marker(key, erased)})
+    for marker in sorted((left.keys() | erased.keys()) - partition.seen):  # of agents whom nobody else knows
+        await partition.compare(marker, _only(marker, left), _only(marker, erased))
     report.pending += max(0, log.end - source)
     if meta is None or partition.all_covered:
         report.counts.update(partition.counts)
@@ -86,10 +94,13 @@ class _Partition:
         self._advance = advance
         self.counts: Counter[str] = Counter()
         self.all_covered = True
+        self.seen: set[bytes] = set()
+        """Keys of the marker rows of agents that have been compared."""
 
     async def compare(self, key: bytes, redis: Rows, changelog: Rows) -> None:
         """Compare one agent at the places in its log at which Redis and the changelog stand."""
         redis, changelog = without_notices(redis), without_notices(changelog)
+        self.seen.add(key if key.startswith(MARKERS) else marker_key(key))
         ends = [await self._end(key, redis), await self._end(key, changelog)]
         records = self._log.take(key)
         expected, counts = self._expected(records, ends, [self._folds.of(key, rows) for rows in (redis, changelog)])
@@ -150,6 +161,15 @@ def _by_agent(rows: Rows) -> dict[bytes, Rows]:
         agents.setdefault(key.partition(b"\x00")[0], {})[key] = row
     agents.pop(b"", None)
     return agents
+
+
+def _with_marker(key: bytes, markers: Rows) -> Rows:
+    """The marker row of an agent, if it has one."""
+    return _only(marker_key(key), markers)
+
+
+def _only(row_key: bytes, rows: Rows) -> Rows:
+    return {row_key: rows[row_key]} if row_key in rows else {}
 
 
 def _position_after(changelog: dict[bytes, Rows]) -> int:

@@ -56,7 +56,7 @@ def key_text(key: bytes) -> str:
     """A row's key for people: the agent, then the suffix with its binary part in hexadecimal."""
     agent, _, suffix = key.partition(b"\x00")
     word, slash, rest = suffix.partition(b"/")
-    tail = rest.hex() if word in (b"memory", b"shift") else rest.decode("utf-8", errors="replace")
+    tail = rest.hex() if word in (b"memory", b"shift", b"erased") else rest.decode("utf-8", errors="replace")
     return f"{agent.decode('ascii', errors='replace')} {word.decode('ascii', errors='replace')}{slash.decode()}{tail}"
 
 

@@ -78,7 +78,11 @@ class Deployment(Protocol):
         ...
 
     def redis(self, partition: int) -> AsyncIterator[tuple[bytes, Rows]]:
-        """Agent key and all rows of each agent in Redis; the rows of one agent are read together."""
+        """Agent key and all rows of each agent in Redis, its marker row among them; they are read together."""
+        ...
+
+    async def markers(self, partition: int) -> Rows:
+        """The marker rows in Redis, also those of agents that have no other row."""
         ...
 
     async def changelog(self, partition: int) -> Rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from moodstream.cli.oracle.layout import hash_id
+from moodstream.cli.oracle.layout import MARK, hash_id
 from moodstream.schemas.base import Identified
 from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.events import InputEvent
@@ -94,7 +94,7 @@ class OracleMarkers:
         """The body of the marker row."""
         out = struct.pack(">H", len(self.marks))
         for (kind, what), mark in sorted(self.marks.items()):
-            out += struct.pack(">B12sqq", kind, what, mark.offset, mark.ms)
+            out += MARK.pack(kind, what, mark.offset, mark.ms)
         ids = self.ids[-MOST_IDS:]
         return out + bytes([len(ids)]) + b"".join(ids)
 

@@ -11,10 +11,16 @@ ROW_FORMAT = 1
 FOLD_VERSION = 1
 WEEK_SECONDS = 604_800
 HEADER = struct.Struct(">BBH8sq")
+MARK = struct.Struct(">B12sqq")
+"""One erasure in a marker row: scope, hash, offset, time."""
 STAMP = slice(4, 12)
 """Where a header has the stamp of the fold."""
 BEFORE_THIS_LOG = -1
 """Header offset, and first offset, of rows from before their log began: the broker lost the log that numbered them."""
+
+
+MARKERS = b"\x00erased/"
+"""Begins the keys of marker rows."""
 
 
 class Kind(IntEnum):
@@ -48,7 +54,7 @@ def row_key(agent: bytes, suffix: bytes) -> bytes:
 
 def marker_key(agent: bytes) -> bytes:
     """Key of an agent's marker row: a zero byte, a word, and 12 bytes of BLAKE2b over the agent's key."""
-    return b"\x00erased/" + blake2b(agent, digest_size=12).digest()
+    return MARKERS + blake2b(agent, digest_size=12).digest()
 
 
 def dated_suffix(word: bytes, t_ms: int, ident: bytes) -> bytes:

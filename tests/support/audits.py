@@ -11,6 +11,7 @@ from moodstream.cli.audit.report import Report
 from moodstream.cli.audit.run import audit
 from moodstream.cli.audit.sources import Folds, Meta, Record, Rows
 from moodstream.cli.oracle import OracleAgent
+from moodstream.cli.oracle.layout import MARKERS, marker_key
 from moodstream.cli.oracle.profile import STANDARD
 from moodstream.schemas.codec import encode
 from moodstream.schemas.events import InputEvent
@@ -135,8 +136,14 @@ class FakeDeployment:
         """Agents that have a row, each read when its turn comes."""
         part = self.parts[partition]
         for key in sorted({key.partition(b"\0")[0] for key in part.redis} - {b""}):
-            yield key, {row_key: row for row_key, row in part.redis.items() if row_key.startswith(key + b"\0")}
+            mine = (key + b"\0", marker_key(key))
+            yield key, {row_key: row for row_key, row in part.redis.items() if row_key.startswith(mine)}
             self._step("agent")
+
+    async def markers(self, partition: int) -> Rows:
+        """The marker rows."""
+        self._step("markers")
+        return {key: row for key, row in self.parts[partition].redis.items() if key.startswith(MARKERS)}
 
     async def changelog(self, partition: int) -> Rows:
         """What a restore would give."""
