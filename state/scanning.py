@@ -36,14 +36,33 @@ Fields = dict[bytes, bytes]
 async def hash_pages(redis: Redis, keys: Sequence[bytes]) -> AsyncIterator[tuple[int, Fields, bool]]:
     """Read hashes with HSCAN: (index of the key, fields, last page of it). The first pages share a round trip.
 
-    A field that lies in a hash from begin to end is delivered at least once, perhaps twice.
+    A field that lies in a hash from begin to end is delivered at least once, perhaps more often.
     """
     first = await pipeline(redis, [("HSCAN", key, 0, "COUNT", PAGE) for key in keys])
     for index, (cursor, fields) in enumerate(first):
         yield index, fields, not int(cursor)
-        while int(cursor):
-            cursor, fields = await call(redis, "HSCAN", keys[index], cursor, "COUNT", PAGE)
-            yield index, fields, not int(cursor)
+        if int(cursor):
+            async for page, last in _further_pages(redis, keys[index], int(cursor), fields):
+                yield index, page, last
+
+
+async def _further_pages(redis: Redis, key: bytes, cursor: int, first: Fields) -> AsyncIterator[tuple[Fields, bool]]:
+    """The pages behind the first one.
+
+    A cursor means something else to another server, such as a replica that was promoted, the node that a slot has moved
+    to, or this one after a restart: what it passes over is missed. So fields are counted, and read again if any lack.
+    """
+    seen, size = set(first), await call(redis, "HLEN", key)
+    while True:
+        answer, fields = await call(redis, "HSCAN", key, cursor, "COUNT", PAGE)
+        cursor = int(answer)
+        seen.update(fields)
+        if not cursor and len(seen) >= size:
+            yield fields, True
+            return
+        yield fields, False
+        if not cursor:  # from the beginning once more
+            size = await call(redis, "HLEN", key)
 
 
 async def buckets(redis: Redis, layout: Layout, view: AgentView, numbers: Sequence[int]) -> AsyncIterator[BucketRows]:

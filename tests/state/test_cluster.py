@@ -20,6 +20,7 @@ from moodstream.state.layout import Layout, format_key
 from moodstream.state.partition import RedisPartition, Wanted
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import AGENT, MOOD, Kind, pack_row, row_key
+from moodstream.state.scanning import hash_pages
 from moodstream.state.settings import StateSettings
 from support import clusters
 from support.clusters import Cluster, slot_of
@@ -207,6 +208,30 @@ async def test_writes_and_reads_go_on_over_a_move(redis: Redis, settings: StateS
     assert (meta["changelog"], meta["source"]) == (b"%d" % at, b"%d" % (at - 1))
     for place in range(10, at):
         assert await row_of(redis, moving.partition, row_key(b"t/w%d" % place, MOOD)) == mood("x")
+
+
+async def test_a_large_hash_is_read_whole_though_it_moves_meanwhile(
+    redis: Redis, settings: StateSettings, running: Cluster
+) -> None:
+    """The cursor of one node means something else to the other."""
+    layout = Layout(settings.prefix, 2)
+    key = layout.memory(b"t/a", 1)
+    whole = {b"field-%d" % number: b"x" * 100 for number in range(5_000)}
+    for start in range(0, len(whole), 1_000):
+        some = list(whole)[start : start + 1_000]
+        await call(redis, "HSET", key, *[part for name in some for part in (name, whole[name])])
+    moving = Moving(running, redis, layout)
+    moving.go_on.set()
+    found: dict[bytes, bytes] = {}
+    lasts = []
+    async for _, fields, last in hash_pages(redis, [key]):
+        found.update(fields)
+        lasts.append(last)
+        if len(lasts) == 2:
+            assert await moving.move() == 1
+    assert found == whole
+    assert lasts.count(True) == 1
+    assert lasts[-1]
 
 
 async def test_a_node_that_is_gone_is_waited_for_and_the_others_go_on(
