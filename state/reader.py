@@ -245,6 +245,13 @@ class StateReader:
                 for found in await self._scan_agents(layout, keys):
                     yield found
 
+    async def tenants(self) -> list[str]:
+        """All tenants that have an agent, sorted: for operators. Raises `Restoring` before there is any state."""
+        layouts = [self._layout(number) for number in range(await self.partitions())]
+        async with reported(self.settings.address):
+            found = await pipeline(self._redis, [("HKEYS", each.tenants) for each in layouts])
+        return sorted({decode_id(name.decode()) for names in found for name in names})
+
     async def markers(self, partition: int) -> dict[bytes, bytes]:
         """The marker rows of a partition by row key: also those of agents that are no more."""
         found: dict[bytes, bytes] = {}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict, Unpack
 
 from moodstream.affect.annotate import Annotator
+from moodstream.schemas.erasure import TARGETS, Erase, Expire
 from moodstream.schemas.events import (
     Action,
     AgentProfile,
@@ -25,6 +26,7 @@ from moodstream.schemas.events import (
 )
 from moodstream.schemas.limits import DEFAULT_LIMITS, Limits
 from moodstream.schemas.profile import AppraisalRules
+from moodstream.schemas.wire_names import Domain
 from moodstream.streams.report import Receipt
 
 Quality = Literal["positive", "negative", "neutral"]
@@ -69,6 +71,13 @@ class Engaged(Given, total=False):
     pad: Pad | None
     appraisal: Deltas | Emotion | None
     appraise: bool
+
+
+class Sent(TypedDict, total=False):
+    """Fields of an event that is no memory."""
+
+    event_id: str
+    occurred_at: datetime
 
 
 class ProfileGiven(TypedDict, total=False):
@@ -177,6 +186,35 @@ class AgentEmitter:
     async def profile(self, **given: Unpack[ProfileGiven]) -> Receipt:
         """Set the agent's profile: where the mood rests, how fast it returns, how events move it."""
         return await self._send(AgentProfile, {}, given)
+
+    async def erase(
+        self,
+        *,
+        domain: Domain | None = None,
+        memory_id: str | None = None,
+        other_agent_id: str | None = None,
+        **given: Unpack[Sent],
+    ) -> Receipt:
+        """Erase all of the agent; or only a domain of its memories, one memory, or the traces of another agent in it.
+
+        What happened before `occurred_at` (default now) does not come back.
+        """
+        targets = {"domain": domain, "memory_id": memory_id, "other_agent_id": other_agent_id}
+        named = [name for name, value in targets.items() if value is not None]
+        scope = next((scope for scope, name in TARGETS.items() if name in named), "agent")
+        return await self._send(Erase, {"scope": scope, **targets}, given, said=False)
+
+    async def expire(
+        self,
+        before: datetime,
+        *,
+        domain: Domain | None = None,
+        markers_before: datetime | None = None,
+        **given: Unpack[Sent],
+    ) -> Receipt:
+        """Erase memories that are older than a time; `markers_before`: erasures that need no longer be known."""
+        own = {"before": before, "domain": domain, "markers_before": markers_before}
+        return await self._send(Expire, own, given, said=False)
 
     async def _send(
         self, kind: type[InputEvent], own: Mapping[str, object], given: Mapping[str, Any], *, said: bool = True

@@ -34,6 +34,12 @@ class StreamSettings(BaseModel):
     events_retention_ms: Retention = Field(KEEP_FOREVER, description="how long inputs are kept, -1 = for ever")
     output_retention_ms: Retention = Field(7 * 24 * 3_600_000, description="how long mood and trend notices are kept")
     compaction_lag_ms: int = Field(3_600_000, ge=0, description="how long the changelog keeps rows that were replaced")
+    compaction_within_ms: int = Field(
+        7 * 24 * 3_600_000, ge=60_000, description="how soon replaced and erased rows leave the changelog at the latest"
+    )
+    tombstone_ms: int = Field(
+        7 * 24 * 3_600_000, ge=0, description="how long the changelog remembers that a row was deleted"
+    )
     dead_retention_ms: Retention = Field(30 * 24 * 3_600_000, description="how long dead letters are kept")
 
     limits: Limits = Field(DEFAULT_LIMITS, description="how large an event may be")
@@ -55,6 +61,15 @@ class StreamSettings(BaseModel):
     def _writes_possible(self) -> StreamSettings:
         if self.min_insync > self.replication:
             raise ValueError(f"min_insync {self.min_insync} is more than replication {self.replication}")
+        return self
+
+    @model_validator(mode="after")
+    def _compaction_possible(self) -> StreamSettings:
+        if self.compaction_within_ms < self.compaction_lag_ms:
+            raise ValueError(
+                f"compaction_within_ms {self.compaction_within_ms} is less than "
+                f"compaction_lag_ms {self.compaction_lag_ms}"
+            )
         return self
 
     @property

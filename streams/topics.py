@@ -16,6 +16,7 @@ from moodstream.streams.broker import Topic, connected, list_topics, reported, u
 from moodstream.streams.settings import StreamSettings
 
 _POLL_SECONDS = 0.05
+WITHIN = "max.compaction.lag.ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def specs(settings: StreamSettings) -> tuple[TopicSpec, ...]:
         _spec(settings, names.events, "delete", settings.events_retention_ms),
         _spec(settings, names.mood, "delete", settings.output_retention_ms),
         _spec(settings, names.trends, "delete", settings.output_retention_ms),
-        _spec(settings, names.profiles, "compact"),
+        _compacted(settings, names.profiles),
         _spec(settings, names.dead, "delete", settings.dead_retention_ms),
         _changelog(settings),
     )
@@ -63,9 +64,19 @@ def specs(settings: StreamSettings) -> tuple[TopicSpec, ...]:
 
 def _changelog(settings: StreamSettings) -> TopicSpec:
     """Not compacted at once: a row that does not count (docs/architecture.md) is written again long before."""
-    spec = _spec(settings, settings.topics.changelog, "compact")
+    spec = _compacted(settings, settings.topics.changelog)
     lag = {"min.compaction.lag.ms": str(settings.compaction_lag_ms)}
     return replace(spec, config={**spec.config, **lag})
+
+
+def _compacted(settings: StreamSettings, name: str) -> TopicSpec:
+    """What is replaced or deleted is also gone some day: by default Kafka may keep it for as long as it likes."""
+    spec = _spec(settings, name, "compact")
+    bounds = {
+        WITHIN: str(settings.compaction_within_ms),
+        "delete.retention.ms": str(settings.tombstone_ms),
+    }
+    return replace(spec, config={**spec.config, **bounds})
 
 
 def _spec(settings: StreamSettings, name: str, policy: str, retention_ms: int | None = None) -> TopicSpec:
@@ -175,6 +186,7 @@ def _faults(spec: TopicSpec, topic: Topic, config: Mapping[str, str]) -> list[Fa
         _replica_fault(spec, topic),
         _policy_fault(spec, config),
         _insync_fault(spec, config),
+        _lag_fault(spec, config),
     )
     return [fault for fault in checks if fault]
 
@@ -218,3 +230,24 @@ def _insync_fault(spec: TopicSpec, config: Mapping[str, str]) -> Fault | None:
         f"{spec.name} has min.insync.replicas={actual}, the settings ask for {wanted}",
         f"Set it with kafka-configs --alter --topic {spec.name} --add-config min.insync.replicas={wanted}",
     )
+
+
+def _lag_fault(spec: TopicSpec, config: Mapping[str, str]) -> Fault | None:
+    """A topic of an earlier release has no bound: what was erased could stay in it for ever."""
+    wanted = spec.config.get(WITHIN)
+    if wanted is None or int(config.get(WITHIN, wanted)) <= int(wanted):
+        return None
+    return Fault(
+        f"{spec.name} has {WITHIN}={config[WITHIN]}: what is erased may stay in it longer than {wanted} ms",
+        f"Set it with kafka-configs --alter --topic {spec.name} --add-config {WITHIN}={wanted}, "
+        "or raise MOODSTREAM_STREAMS__COMPACTION_WITHIN_MS",
+    )
+
+
+async def configurations(settings: StreamSettings) -> dict[str, dict[str, str]]:
+    """Read how each topic of the deployment is configured; a broker may leave out what was never set.
+
+    Raises `BrokerUnavailable`.
+    """
+    async with connected(settings) as admin, reported(settings):
+        return await _configs(admin, list(settings.topics.all()))

@@ -82,6 +82,17 @@ async def test_a_changelog_that_forgets_is_refused(deployment: Deployment) -> No
     assert "cleanup.policy=compact" in raised.value.hint
 
 
+async def test_a_changelog_that_may_keep_what_is_erased_is_refused(deployment: Deployment) -> None:
+    settings = deployment.streams
+    await topics.create(settings)
+    shorter = settings.model_copy(update={"compaction_within_ms": settings.compaction_within_ms // 2})
+    with pytest.raises(TopicMismatch, match=r"max\.compaction\.lag\.ms=604800000") as raised:
+        await topics.check(shorter)
+    assert "max.compaction.lag.ms=302400000" in raised.value.hint
+    longer = settings.model_copy(update={"compaction_within_ms": settings.compaction_within_ms * 2})
+    await topics.check(longer)
+
+
 async def test_events_arrive_in_order_in_the_partition_of_their_key(deployment: Deployment) -> None:
     settings = deployment.streams
     await topics.create(settings)

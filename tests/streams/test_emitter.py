@@ -35,6 +35,8 @@ CALLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"responded": False, "response_time_ms": None, "description": "engagement of b with t1"},
     ),
     "mood.signal": ("signal", {"pleasure": 0.5, "cause": "praise"}, {"kind": "direct_shift", "pleasure": 0.5}),
+    "erase": ("erase", {"domain": "mood"}, {"scope": "domain", "domain": "mood", "memory_id": None}),
+    "expire": ("expire", {"before": AT, "domain": "mood"}, {"before": AT, "domain": "mood", "markers_before": None}),
     "agent.profile": ("profile", {"tau_hours": 2.0}, {"tau_hours": (2.0, 2.0, 2.0)}),
 }
 
@@ -116,3 +118,17 @@ async def test_texts_of_the_caller_are_annotated_and_made_up_ones_are_not() -> N
     assert seen[3:] == ["outcome", "relationship", "engagement"]
     pads = [getattr(decode(one.key, one.value).event, "pad", None) for one in sender.records]
     assert pads.count(Pad(pleasure=0.5)) == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "scope"),
+    [({}, "agent"), ({"memory_id": "mood:e1"}, "memory"), ({"other_agent_id": "b"}, "other_agent")],
+)
+async def test_an_erasure_has_the_scope_of_what_it_names(given: dict[str, str], scope: str) -> None:
+    event = await emitted("erase", **given)
+    assert event.scope == scope  # type: ignore[union-attr]
+
+
+async def test_an_erasure_names_one_thing() -> None:
+    with pytest.raises(InvalidEvent, match="is not used by scope"):
+        await emitted("erase", domain="mood", memory_id="e1")
