@@ -85,7 +85,7 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
     try:
         looks = look_all([agent.trends[suffix] for agent, suffix in places])
         for index, (agent, suffix) in enumerate(places):
-            turns += _turns(agent, suffix, looks, index)
+            turns += turns_of(agent, suffix, looks, index)
         for agent in agents:
             if len(agent.notices) > MOST:
                 _forget(agent, {turn.name for turn in turns if turn.key == agent.key})
@@ -120,7 +120,8 @@ def _is_due(agent: AgentRows, suffix: bytes) -> bool:
     return (suffix == TRENDS or is_pair(suffix)) and agent.trends[suffix].count >= _LEAST
 
 
-def _turns(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:
+def turns_of(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:
+    """Note and give what has turned in one trend row of an agent, which `looks` has seen as its row `index`."""
     other = suffix.removeprefix(PAIR_PREFIX).decode() if is_pair(suffix) else None
     offset = agent.touched[suffix]
     for bit, signal in enumerate(SIGNALS):
