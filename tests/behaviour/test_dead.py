@@ -9,12 +9,13 @@ from aiokafka import AIOKafkaProducer
 
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, partition_of
-from support.events import T0_MS, life, outcome
+from support.events import T0_MS, erase, life, outcome
 from support.running import Running
 
 TENANT, AGENT = "t", "agent-0"
 KEY = agent_key(TENANT, AGENT)
 LATE_MS = T0_MS + 30 * 3_600_000
+HOUR_MS = 3_600_000
 WRITTEN_MS = 1_790_000_000_000
 """When the records of the tests were written, as they say themselves."""
 
@@ -147,6 +148,19 @@ async def test_a_letter_that_fails_again_says_so_and_does_not_multiply(run: Runn
     assert newest["replays"] == 2
     result = await replay(run, cut["letter"], "0:999999", newest["letter"], code=1)
     assert (result["replayed"], result["missing"]) == (1, ["0:999999"])
+
+
+async def test_what_was_erased_does_not_come_back_by_a_replay(run: Running) -> None:
+    await buried(run)
+    before = await run.counts()
+    await run.fire([erase(TENANT, AGENT, "forget", LATE_MS + HOUR_MS)])
+    total = sum(before.values())
+    await run.read(total + 1)
+    assert (await replay(run, "--reason", "partition_mismatch"))["replayed"] == 3
+    after = await run.read(total + 4)
+    assert (after["accepted"], after["erased"]) == (before["accepted"] + 1, before["erased"] + 3)
+    code, found = await run.audit()
+    assert (code, found["differences"], found["erased"]) == (0, 0, after["erased"])
 
 
 async def test_letters_are_purged_where_the_broker_can_and_nothing_is_done_unasked(run: Running) -> None:
