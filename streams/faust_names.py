@@ -19,6 +19,8 @@ _NAMES = {
         "wait_empty",
         "on_partitions_revoked",
         "earliest_offsets",
+        "highwater",
+        "highwaters",
         "_is_changelog_tp",
     ),
     "faust.transport.drivers.aiokafka:Consumer": ("_new_consumer_thread", "_seek"),

@@ -99,6 +99,8 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         self._next: dict[TP, int] = {}
         self._never_read: dict[TP, int] = {}
         """Where the state stands that has read nothing yet of a log that begins later."""
+        self._known: dict[TP, int] = {}
+        """Where the state stands, for partitions that are read again from before that."""
         self._seeks = 0
         self._rebalances = 0
         self._held = True
@@ -131,6 +133,7 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         await self._check_gaps(records or {})
         if seeks != self._seeks:
             return  # fetched before the seek: will come again
+        self._check_order(records or {})
         for tp, chunk in self._chunks(records or {}):
             if not await self._deliver(tp, chunk, seeks, generation):
                 if seeks == self._seeks:
@@ -147,6 +150,25 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
                 beginning = (await self.earliest_offsets(tp)).get(tp) or 0
                 if beginning > expected:
                     raise source_gap(tp, expected, beginning)
+            await self._check_known(tp, found[-1].offset + 1)
+
+    async def _check_known(self, tp: TP, read: int) -> None:
+        """What the state has read must be there: else what comes now has offsets of old, and would pass for known."""
+        known = self._known.get(tp, 0)
+        if read >= known:
+            self._known.pop(tp, None)
+        elif (self.highwater(tp) or 0) < known:  # as the fetch has said; a new leader may know better than it has
+            end = max(self.highwater(tp) or 0, (await self.highwaters(tp)).get(tp) or 0)
+            if end < known:
+                raise source_lost(tp, known, f"ends at {end}")
+
+    def _check_order(self, records: Mapping[Any, list[ConsumerRecord]]) -> None:
+        """A log never goes back, but the client does, to its beginning, where a log ends before the position sought."""
+        for key, found in records.items():
+            tp = ensure_TP(key)
+            expected = self._next.get(tp)
+            if expected is not None and found[0].offset < expected:
+                raise source_lost(tp, expected, f"goes on at {found[0].offset}")
 
     def _chunks(self, records: Mapping[Any, list[ConsumerRecord]]) -> list[tuple[TP, Chunk]]:
         """Cut what was fetched into chunks, round robin over the partitions."""
@@ -202,6 +224,7 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         """Deliver nothing more before the next seek, whoever resumes the flow."""
         self._held = True
         self._next.clear()
+        self._known.clear()
         self._never_read.clear()
 
     async def _seek_source(self, tp: TP) -> None:
@@ -214,6 +237,8 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
         start = max(start, beginning)
         await self._seek(tp, start)
         self._next[tp] = start
+        if start < position.source:
+            self._known[tp] = position.source
         if not position.source:
             self._never_read[tp] = 0
         self._read_offset[tp] = start or None
@@ -288,6 +313,15 @@ def source_gap(tp: TP, expected: int, beginning: int) -> SourceGap:
         partition=tp.partition,
         expected=expected,
         beginning=beginning,
+    )
+
+
+def source_lost(tp: TP, expected: int, found: str) -> SourceGap:
+    """The log no longer has what was read of it."""
+    return SourceGap(
+        f"{tp.topic}-{tp.partition} was read up to {expected} and now {found}: it was cut or made anew",
+        partition=tp.partition,
+        expected=expected,
     )
 
 

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from moodstream.schemas.errors import MoodstreamError
 from moodstream.schemas.events import InputEvent
 from moodstream.streams import topics
+from moodstream.streams.broker import connected, list_topics
 from moodstream.streams.bus import Bus
+from moodstream.streams.settings import StreamSettings
 from support.events import T0_MS, life, lives, outcome
 from support.platforms import EMBEDDED
 from support.running import Running, wait_for_line
@@ -136,3 +139,51 @@ async def test_a_new_log_takes_over_the_rows_of_redis(run: Running) -> None:
     assert (counts["accepted"], counts["duplicate"]) == (len(new), len(old))
     code, found = await run.audit()
     assert (code, found["agents"], found["covered"], found["differences"]) == (3, 2, 1, 0)
+
+
+async def test_a_live_worker_notices_that_the_log_is_a_new_one(run: Running) -> None:
+    platform = run.deployment.platform
+    if platform.name != EMBEDDED or platform.broker is None:
+        pytest.skip("only the embedded broker loses its log over a restart")
+    old, new = life("agent-0", 10), life("agent-1", 10)
+    run.worker()
+    await run.fire(old)
+    await run.read(len(old))
+    platform.broker.kill()
+    platform.broker.start()
+    await topics.create(run.deployment.streams)
+    async with Bus(run.deployment.streams) as bus:
+        await bus.fire_all(new)
+    counts = await run.read(len(new))
+    assert (counts["accepted"], counts["duplicate"]) == (len(new), 0)
+
+
+async def test_events_in_a_topic_that_was_made_anew_are_not_skipped_in_silence(run: Running) -> None:
+    platform = run.deployment.platform
+    if not platform.is_real:
+        pytest.skip("the embedded broker deletes no topics")
+    settings = run.deployment.streams
+    old, new = life("agent-0", 10), life("agent-0", 3)
+    worker = run.worker()
+    await run.fire(old)
+    counts = await run.read(len(old))
+    worker.kill()
+    await eventually(lambda: _made_anew(settings), what="the topic made anew")
+    async with Bus(settings) as bus:
+        await bus.fire_all(new)
+    worker = run.worker()
+    await eventually(lambda: worker.said("it was cut or made anew"), what="the worker's complaint")
+    assert await run.counts() == counts
+
+
+async def _made_anew(settings: StreamSettings) -> bool:
+    """Delete the topic of events and make it again; the broker takes its time for either."""
+    async with connected(settings) as admin:
+        if settings.topics.events in await list_topics(admin):
+            await admin.delete_topics([settings.topics.events])
+            return False
+    try:
+        found = await topics.create(settings)
+    except MoodstreamError:
+        return False
+    return any(one.created and one.name == settings.topics.events for one in found)

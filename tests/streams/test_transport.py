@@ -116,6 +116,43 @@ async def test_a_log_that_is_cut_before_it_was_read_ends_the_worker(tmp_path: Pa
     assert reader.offsets() == list(range(10))
 
 
+@pytest.mark.parametrize("running", [True, False])
+async def test_a_log_that_was_made_anew_is_not_taken_for_the_old_one(tmp_path: Path, running: bool) -> None:
+    """Its first records have offsets that the state knows: to skip them would lose them."""
+    async with reading({0: range(20)}, tmp_path) as reader:
+        if running:
+            await reader.begin()
+            await eventually(lambda: len(reader.got) == 2)
+        reader.thread.log[tp_of(0)] = [*range(5)]
+        if not running:
+            reader.position[0] = Position(source=20, announced=20)
+            await reader.begin()
+        reader.thread.positions[tp_of(0)] = 0  # as the client does where it is told that there is no such offset
+        await eventually(lambda: reader.crashes)
+        assert reader.offsets() == [*range(20)] * running
+    assert {type(crash) for crash in reader.crashes} == {SourceGap}
+    assert "goes on at 0: it was cut or made anew" in str(reader.crashes[0])
+
+
+async def test_a_new_log_that_is_read_from_its_beginning_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    """Outputs of the state were not out, so reading begins before it: nothing is out of order then."""
+    async with reading({0: range(5)}, tmp_path) as reader:
+        reader.position[0] = Position(source=20, announced=0)
+        await reader.begin()
+        await eventually(lambda: reader.crashes)
+        assert reader.got == []
+    assert "read up to 20 and now ends at 5" in str(reader.crashes[0])
+
+
+async def test_a_leader_that_does_not_know_the_end_yet_is_asked_again(tmp_path: Path) -> None:
+    async with reading({0: range(300)}, tmp_path, chunk=50) as reader:
+        reader.position[0] = Position(source=250, announced=0)
+        reader.thread.fetched_ends[tp_of(0)] = 100
+        await reader.begin()
+        await eventually(lambda: len(reader.offsets()) == 300)
+    assert reader.crashes == []
+
+
 # -- held
 
 

@@ -35,6 +35,8 @@ class FakeThread:
         self.beginnings: dict[TP, int] = {}
         self.committed_offsets: dict[TP, int] = {}
         self.positions: dict[TP, int] = dict.fromkeys(self.log, 0)
+        self.fetched_ends: dict[TP, int] = {}
+        """Ends that the last fetch told, where it told another one than the broker does now."""
         self.seeks: list[tuple[int, int]] = []
         self.commits: list[dict[int, int]] = []
         self.answer = asyncio.Event()
@@ -68,6 +70,12 @@ class FakeThread:
         if self.before_earliest is not None:
             await self.before_earliest()
         return {tp: self.beginnings.get(tp, 0) for tp in tps}
+
+    def highwater(self, tp: TP) -> int | None:
+        return self.fetched_ends.get(tp, self.log[tp][-1] + 1 if self.log[tp] else 0)
+
+    async def highwaters(self, *tps: TP) -> dict[TP, int]:
+        return {tp: self.log[tp][-1] + 1 if self.log[tp] else 0 for tp in tps}
 
     async def call_thread(self, function: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         return await function(*args)
