@@ -13,27 +13,29 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from drill.memory import Memory, OtherDrillError
 from drill.options import Options, parsed
-from drill.report import show
-from drill.results import Result
+from drill.report import line, show
 from drill.run import running
 from support import commands
 
+FOUND, CANNOT, TOLD_TO_STOP = 1, 2, 143
+"""Exit codes."""
+
 
 def main() -> None:
-    """Run the command."""
+    """Run the command; 2 is the code of what is not a finding."""
     options = parsed(sys.argv[1:])
     for name in ("aiokafka", "kafka", "httpx", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # they complain of what is done to them on purpose
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
-    problem = commands.fetch_kafka()
-    if problem:
-        sys.exit(problem)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TOLD_TO_STOP))
     try:
+        problem = commands.fetch_kafka()
+        if problem:
+            raise RuntimeError(problem)
         memory = Memory.opened(options.identity, options.resume)
-    except OtherDrillError as error:
-        print(f"error: {error}; give another file", file=sys.stderr)
-        sys.exit(2)
-    asyncio.run(drill(options, memory))
+        asyncio.run(drill(options, memory))
+    except (OSError, OtherDrillError, RuntimeError, TimeoutError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(CANNOT)
     sys.exit(report(options, memory))
 
 
@@ -63,14 +65,6 @@ async def drill(options: Options, memory: Memory) -> None:
                     return
 
 
-def line(result: Result) -> str:
-    """Tell of a round where no bar is seen."""
-    verdict = "ok" if result.ok else "FAILED"
-    return (
-        f"round {result.number}: {', '.join(result.kinds)}: {verdict}, {result.events} events, {result.seconds:.0f} s"
-    )
-
-
 def report(options: Options, memory: Memory) -> int:
     """Print everything; give the exit code."""
     found = memory.as_json()
@@ -78,7 +72,7 @@ def report(options: Options, memory: Memory) -> int:
     show(Console(highlight=False, width=120), results, found["totals"])
     if options.json:
         print(json.dumps({**found["drill"], **found["totals"]}))
-    return 1 if found["totals"]["failed"] else 0
+    return FOUND if found["totals"]["failed"] else 0
 
 
 if __name__ == "__main__":

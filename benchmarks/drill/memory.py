@@ -28,7 +28,9 @@ class Memory:
         if path is not None and path.exists():
             found = json.loads(path.read_text())
             if found["drill"] != identity:
-                raise OtherDrillError(f"{path} holds the rounds of {found['drill']}, this is {identity}")
+                raise OtherDrillError(
+                    f"{path} holds the rounds of {found['drill']}, this is {identity}: give another file"
+                )
             memory.results = {each["number"]: Result.of(each) for each in found["rounds"]}
         return memory
 

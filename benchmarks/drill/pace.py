@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from drill.names import PARTITIONS
-from drill.publisher import Sent
+from drill.publisher import Publisher
 from drill.store import Store
 from moodstream.state.layout import Layout
 
@@ -41,16 +41,11 @@ class Pace:
                 self.longest = max(self.longest, now - since)
 
 
-async def watch(pace: Pace, store: Store, prefix: str, sent: Callable[[], list[Sent]]) -> None:
-    """Look every so often, until cancelled."""
-    ends: dict[int, int] = {}
-    seen = 0
+async def watch(pace: Pace, store: Store, publisher: Publisher) -> None:
+    """Look every so often, until cancelled. What the broker does not take counts: a publisher waits for it too."""
     while True:
-        new = sent()[seen:]
-        seen += len(new)
-        for one in new:
-            ends[one.partition] = max(ends.get(one.partition, 0), one.offset + 1)
-        pace.look(time.monotonic(), ends, await positions(store, prefix))
+        found = await positions(store, publisher.names.prefix)
+        pace.look(time.monotonic(), publisher.expected_ends(), found)
         await asyncio.sleep(STEP_SECONDS)
 
 

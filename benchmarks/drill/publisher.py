@@ -11,10 +11,11 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from drill.names import Names
+from drill.names import PARTITIONS, Names
 from drill.story import Raw
 from moodstream.schemas.errors import MoodstreamError
 from moodstream.schemas.events import InputEvent
+from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.streams.bus import Bus
 
 STEP_SECONDS = 0.1
@@ -39,6 +40,8 @@ class Publisher:
 
     names: Names
     sent: list[Sent] = field(default_factory=list)
+    todo: list[Item] = field(default_factory=list)
+    """What is due and not acknowledged."""
     again: int = 0
     """How often something had to be sent again."""
     _bus: Bus | None = None
@@ -46,13 +49,33 @@ class Publisher:
 
     async def run(self, items: Sequence[Item], rate: float) -> None:
         """Send all items, so many a second; after a time without broker, what has gathered as fast as it goes."""
-        todo, given, begin = list[Item](), 0, time.monotonic()
-        while todo or given < len(items):
+        offering = asyncio.ensure_future(self._offer(items, rate))
+        try:
+            while self.todo or not offering.done():
+                batch = self.todo[:BATCH]
+                self.todo[: len(batch)] = await self._send(batch)
+                await asyncio.sleep(STEP_SECONDS)
+        finally:
+            offering.cancel()
+
+    async def _offer(self, items: Sequence[Item], rate: float) -> None:
+        """Let items become due, whether or not the broker takes any."""
+        given, begin = 0, time.monotonic()
+        while given < len(items):
             due = min(int((time.monotonic() - begin) * rate) + 1, len(items))
-            todo += items[given:due]
+            self.todo += items[given:due]
             given = due
-            todo = [*await self._send(todo[:BATCH]), *todo[BATCH:]]
             await asyncio.sleep(STEP_SECONDS)
+
+    def expected_ends(self) -> dict[int, int]:
+        """Where each partition would end if the broker took all that is due."""
+        found: dict[int, int] = {}
+        for one in self.sent:
+            found[one.partition] = max(found.get(one.partition, 0), one.offset + 1)
+        for item in self.todo:
+            partition = _partition(item)
+            found[partition] = found.get(partition, 0) + 1
+        return found
 
     async def close(self) -> None:
         """Disconnect."""
@@ -119,3 +142,9 @@ class Publisher:
             stopping = asyncio.ensure_future(producer.stop())
             await asyncio.wait([stopping], timeout=1.0)
             stopping.cancel()
+
+
+def _partition(item: Item) -> int:
+    if isinstance(item, Raw):
+        return item.partition
+    return partition_of(agent_key(item.tenant_id, item.agent_id), PARTITIONS)

@@ -24,6 +24,14 @@ def show(console: Console, results: Sequence[Result], totals: dict[str, Any]) ->
     console.print(f"[bold {colour}]{failed}[/bold {colour}]")
 
 
+def line(result: Result) -> str:
+    """Tell of a round where no bar is seen."""
+    verdict = "ok" if result.ok else "FAILED"
+    told = f"round {result.number}: {', '.join(result.kinds)}: {verdict}, {result.events} events"
+    phases = [f"{name} {seconds:.0f} s" for name, seconds in result.phases.items()]
+    return ", ".join([told, f"pause {result.pause:.1f} s", *phases])
+
+
 def rounds_table(results: Sequence[Result]) -> Table:
     """A line for each round."""
     table = Table("round", "faults", "events", "answers", "differences", "pause s", "seconds", "", box=None)

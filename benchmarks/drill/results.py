@@ -35,8 +35,8 @@ class Result:
     """Agents whose last mood was not announced."""
     pause: float = 0.0
     """Longest time in which a partition did not move although it had something to read."""
-    drained: float = 0.0
-    """From the last event to the last position."""
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds of each part of the round."""
     seconds: float = 0.0
     ended: int = 0
     """Processes that ended by themselves and had to be started again."""

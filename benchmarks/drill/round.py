@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from support.servers import free_ports
 from support.waiting import eventually
 
 START_SECONDS, DRAIN_SECONDS = 60.0, 75.0
+READERS = 2
 _CALM_SECONDS = 1.0
 """What is published when all is mended: a worker finds out on the next event that its Redis was emptied."""
 
@@ -73,22 +74,28 @@ class Round:
         return self.result
 
     async def _play(self) -> None:
-        told = await self._set_up()
-        reading = asyncio.ensure_future(self._reader.run())
-        names, publisher = self.stage.names, self._publisher
-        watching = asyncio.ensure_future(watch(self._pace, self.stage.store, names.prefix, lambda: publisher.sent))
+        with self._phase("start"):
+            told = await self._set_up()
+        tasks = [asyncio.ensure_future(self._reader.run()) for _ in range(READERS)]
+        tasks.append(asyncio.ensure_future(watch(self._pace, self.stage.store, self._publisher)))
         try:
-            await self._break_and_mend(told)
-            self._count(told)
-            await self._drain()
+            with self._phase("publish"):
+                await self._break_and_mend(told)
+            with self._phase("drain"):
+                await self._drain()
         finally:
-            for task in (reading, watching):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-            self.result.pause = round(self._pace.longest, 2)
-        found = await gather(names, self.stage.store.direct, self.folder)
-        self._judge(found)
+            await _ended(tasks)
+            self._count(told)
+        with self._phase("check"):
+            self._judge(await gather(self.stage.names, self.stage.store.direct, self.folder))
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.result.phases[name] = round(time.monotonic() - begin, 1)
 
     async def _set_up(self) -> Story:
         """Start everything and wait until the workers are at work."""
@@ -127,10 +134,8 @@ class Round:
 
     async def _drain(self) -> None:
         """Wait until everything is read and every partition is at work."""
-        begin = time.monotonic()
         last = await ends(self.stage.names.streams)
         await eventually(lambda: self._drained(last), seconds=DRAIN_SECONDS, what="the end of the log")
-        self.result.drained = round(time.monotonic() - begin, 2)
 
     async def _ready(self) -> bool:
         return await self._drained({})
@@ -145,6 +150,7 @@ class Round:
     def _count(self, told: Story) -> None:
         result = self.result
         result.events, result.troubles = len(self._publisher.sent), dict(told.troubles)
+        result.pause = round(self._pace.longest, 2)
 
     def _judge(self, found: Evidence) -> None:
         """Compare what was found with the publisher's own list and with the oracle."""
@@ -179,6 +185,15 @@ class Round:
             broker.server.resume()
         with suppress(Exception):
             await delete_topics(self.stage.names)
+
+
+async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
+    """End what runs beside; an error that ended it before is raised."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def delete_topics(names: Names) -> None:

@@ -8,7 +8,7 @@ import pytest
 from drill.memory import Memory, OtherDrillError
 from drill.options import parsed
 from drill.pace import Pace
-from drill.report import kinds_table, rounds_table
+from drill.report import kinds_table, line, rounds_table
 from drill.results import FAULTY, Result, summed_up
 
 ME = {"seed": 1, "faults": ["redis-kill"], "workers": 2, "rate": 200.0, "plant": None}
@@ -48,6 +48,11 @@ def test_tables_have_a_line_for_each() -> None:
     rounds = [result(0, "a", pause=2.0), result(1, "b", lost=1)]
     assert rounds_table(rounds).row_count == 2
     assert kinds_table(summed_up(rounds)).row_count == 2
+
+
+def test_a_round_is_told_in_a_line() -> None:
+    told = line(result(3, "a", "b", events=7, pause=1.25, phases={"start": 2.0}, lost=1))
+    assert told == "round 3: a, b: FAILED, 7 events, pause 1.2 s, start 2 s"
 
 
 def test_many_rounds_are_shown_in_part_and_failed_ones_always() -> None:
