@@ -16,9 +16,6 @@ _COMMON = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "group.min.session.timeout.ms": "1000",
-    "delete.topic.enable": "true",
-    "broker.session.timeout.ms": "4000",
-    "broker.heartbeat.interval.ms": "500",
     "log.segment.delete.delay.ms": "1000",
 }
 _REPLICAS = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")

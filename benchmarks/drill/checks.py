@@ -13,8 +13,9 @@ from drill.story import Raw
 from drill.truth import Life, Triple, Truth
 from moodstream.cli.audit.sources import Record
 from moodstream.schemas.codec import encode
-from moodstream.schemas.events import AgentProfile
+from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.identity import MOOD_PREFIX, agent_key
+from moodstream.schemas.profile import AgentProfile
 
 _CLOSE = 1e-9
 _AXES = ("pleasure", "arousal", "dominance")
@@ -37,14 +38,22 @@ def _value(one: Sent) -> bytes | None:
     return one.item.value if isinstance(one.item, Raw) else encode(one.item).value
 
 
-def expected_memories(sent: Iterable[Sent]) -> dict[bytes, set[str]]:
-    """Ids by agent of all events in the publisher's list that have to be memories."""
+def expected_memories(sent: Sequence[Sent], truth: Truth) -> dict[bytes, set[str]]:
+    """Ids by agent of all events that have to be memories: by the publisher's list alone, where nothing was erased.
+
+    What an erasure takes depends on its place in the log, so of agents that know one the oracle tells.
+    """
     found: dict[bytes, set[str]] = {}
+    changed = set()
     for one in sent:
-        if not isinstance(one.item, Raw | AgentProfile):
-            key = agent_key(one.item.tenant_id, one.item.agent_id)
+        if isinstance(one.item, Raw):
+            continue
+        key = agent_key(one.item.tenant_id, one.item.agent_id)
+        if isinstance(one.item, Erase | Expire):
+            changed.add(key)
+        elif not isinstance(one.item, AgentProfile):
             found.setdefault(key, set()).add(one.item.event_id)
-    return found
+    return found | {key: set(truth.lives[key].memories) if key in truth.lives else set() for key in changed}
 
 
 def names_of(memories: Iterable[Mapping[str, Any]]) -> Counter[str]:
@@ -77,13 +86,12 @@ def double_memories(expected: Mapping[bytes, set[str]], listed: Mapping[bytes, C
     ]
 
 
-def miscounted(sent: Iterable[Sent], counts: Mapping[str, int], records: int) -> tuple[list[str], list[str]]:
-    """Lost and double by the four counts: they add up to the records, and each event id was accepted once."""
+def miscounted(truth: Truth, counts: Mapping[str, int], records: int) -> tuple[list[str], list[str]]:
+    """Lost and double by the four counts: they add up to the records, and as many were accepted as the oracle says."""
     lost, double = [], []
-    ids = {(one.item.tenant_id, one.item.agent_id, one.item.event_id) for one in sent if not isinstance(one.item, Raw)}
-    accepted, total = counts.get("accepted", 0), sum(counts.values())
-    if accepted != len(ids):
-        (double if accepted > len(ids) else lost).append(f"{accepted} events accepted, of {len(ids)} different ones")
+    accepted, right, total = counts.get("accepted", 0), truth.counts["accepted"], sum(counts.values())
+    if accepted != right:
+        (double if accepted > right else lost).append(f"{accepted} events accepted, of {right}")
     if total != records:
         (double if total > records else lost).append(f"{total} records counted, of {records}")
     return lost, double
@@ -100,7 +108,7 @@ def unannounced(truth: Truth, announced: Mapping[bytes, int]) -> list[str]:
     return [
         f"{key.decode()}: mood {life.mood_offset}, announced {announced.get(key, -1)}"
         for key, life in truth.lives.items()
-        if announced.get(key, -1) != life.mood_offset
+        if announced.get(key, -1) != life.mood_offset and not (life.erased and life.mood_offset < 0)
     ]
 
 
@@ -136,5 +144,5 @@ def _false_memories(life: Life, version: int, body: Mapping[str, Any]) -> str:
     if body["next"] is not None:
         return ""
     found = names_of(body["memories"])
-    right = Counter(name for offset, name in life.memories if offset <= version)
+    right = Counter(life.prefixes[version].memories)
     return "" if found == right else f"memories {sorted((found - right) + (right - found))} are too many or missing"

@@ -112,6 +112,12 @@ async def redis_failover(stage: Stage, seconds: float, rng: random.Random) -> No
         await stage.store.fail_over(seconds)
 
 
+async def slots_moved(stage: Stage, seconds: float, rng: random.Random) -> None:
+    """Move the slots of all partitions from node to node."""
+    del rng
+    await stage.cluster.move_slots(stage.names.prefix, seconds)
+
+
 async def redis_cut(stage: Stage, seconds: float, rng: random.Random) -> None:
     """Reset the connections to Redis, and refuse new ones for a while."""
     del rng
@@ -197,6 +203,7 @@ ACTS: dict[str, Act] = {
     "redis-cut": redis_cut,
     "redis-delay": redis_delay,
     "redis-tear": redis_tear,
+    "slots-moved": slots_moved,
     "kafka-cut": kafka_cut,
     "kafka-delay": kafka_delay,
     "kafka-tear": kafka_tear,

@@ -41,5 +41,8 @@ ORDINARY = (
 BROKER_GONE = Kind("broker-gone", "kafka", 2.0, 4.0)
 """One broker of three, in one round of ten."""
 
-KINDS = {kind.name: kind for kind in (*ORDINARY, BROKER_GONE)}
+SLOTS_MOVED = Kind("slots-moved", "redis", 1.0, 2.0)
+"""A Redis Cluster of three, in one round of ten: slots move to another node while workers use them."""
+
+KINDS = {kind.name: kind for kind in (*ORDINARY, BROKER_GONE, SLOTS_MOVED)}
 """All kinds by name."""

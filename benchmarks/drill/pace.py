@@ -7,15 +7,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from drill.names import PARTITIONS
 from drill.publisher import Publisher
 from drill.store import Store
+from drill.store_cluster import ClusterStore
+from moodstream.state.connection import connect
 from moodstream.state.layout import Layout
+from moodstream.state.settings import StateSettings
 
 STEP_SECONDS = 0.1
+_AT_ONCE = 0.5
 
 
 @dataclass
@@ -41,7 +44,7 @@ class Pace:
                 self.longest = max(self.longest, now - since)
 
 
-async def watch(pace: Pace, store: Store, publisher: Publisher) -> None:
+async def watch(pace: Pace, store: Store | ClusterStore, publisher: Publisher) -> None:
     """Look every so often, until cancelled. What the broker does not take counts: a publisher waits for it too."""
     while True:
         found = await positions(store, publisher.names.prefix)
@@ -49,20 +52,18 @@ async def watch(pace: Pace, store: Store, publisher: Publisher) -> None:
         await asyncio.sleep(STEP_SECONDS)
 
 
-async def positions(store: Store, prefix: str) -> dict[int, int]:
+async def positions(store: Store | ClusterStore, prefix: str) -> dict[int, int]:
     """Positions in the log as Redis has them now; none where it does not answer."""
     return {p: int(meta.get(b"source", 0)) for p, meta in (await metas(store, prefix)).items()}
 
 
-async def metas(store: Store, prefix: str) -> dict[int, dict[bytes, bytes]]:
+async def metas(store: Store | ClusterStore, prefix: str) -> dict[int, dict[bytes, bytes]]:
     """What Redis says of each partition; nothing where it does not answer at once."""
+    client = connect(StateSettings(url=store.direct, connect_seconds=_AT_ONCE, answer_seconds=_AT_ONCE))
     try:
-        async with (
-            Redis.from_url(store.direct, socket_timeout=0.5, socket_connect_timeout=0.5) as redis,
-            redis.pipeline(transaction=False) as pipe,
-        ):
-            for partition in range(PARTITIONS):
-                pipe.hgetall(Layout(prefix, partition).meta)
-            return dict(enumerate(await pipe.execute()))
+        found = [await client.hgetall(Layout(prefix, partition).meta) for partition in range(PARTITIONS)]
     except (RedisError, OSError, TimeoutError):
         return {}
+    finally:
+        await client.aclose()
+    return dict(enumerate(found))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
-from drill.kinds import BROKER_GONE, KINDS, ORDINARY, Kind
+from drill.kinds import BROKER_GONE, KINDS, ORDINARY, SLOTS_MOVED, Kind
 
 MOST_FAULTS = 3
 FIRST_SECONDS, LAST_SECONDS = 0.5, 3.0
 """When faults begin, seconds after the first event: close enough to overlap."""
-ONE, TRIO = "one", "trio"
-"""Setups: one broker; three of them."""
-_TRIO_ROUND, _PERIOD = 9, 10
+ONE, TRIO, CLUSTER = "one", "trio", "cluster"
+"""Setups: one broker and one Redis; three brokers; a Redis Cluster."""
+_PERIOD = 10
+_SPECIAL = {9: (TRIO, BROKER_GONE, ("worker", "redis")), 4: (CLUSTER, SLOTS_MOVED, ("worker", "kafka"))}
+"""By place among ten rounds: setup, its fault, and what else may be hurt beside it."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,17 @@ def plans(seed: int, names: Sequence[str] = tuple(KINDS)) -> Iterator[Plan]:
     rng = random.Random(seed)
     wanted = [KINDS[name] for name in names]
     ordinary = [kind for kind in wanted if kind in ORDINARY]
-    bag, number = Bag(rng, ordinary), 0
-    while True:
-        special = BROKER_GONE in wanted and (not ordinary or number % _PERIOD == _TRIO_ROUND)
-        kinds = _beside_trio(rng, ordinary) if special else bag.take(rng.randint(1, MOST_FAULTS))
+    rare = [each for each in _SPECIAL.values() if each[1] in wanted]
+    bag = Bag(rng, ordinary)
+    for number in count():
+        special = _SPECIAL.get(number % _PERIOD) if ordinary else rare[number % len(rare)]
+        if special in rare:
+            setup, kind, targets = special
+            kinds = [kind, *_beside(rng, ordinary, targets)]
+        else:
+            setup, kinds = ONE, bag.take(rng.randint(1, MOST_FAULTS))
         faults = sorted((_fault(rng, kind) for kind in kinds), key=lambda fault: fault.at)
-        yield Plan(seed, number, TRIO if special else ONE, tuple(faults))
-        number += 1
+        yield Plan(seed, number, setup, tuple(faults))
 
 
 def plan_of(seed: int, number: int, names: Sequence[str] = tuple(KINDS)) -> Plan:
@@ -95,10 +101,10 @@ def plan_of(seed: int, number: int, names: Sequence[str] = tuple(KINDS)) -> Plan
     return next(islice(plans(seed, names), number, None))
 
 
-def _beside_trio(rng: random.Random, ordinary: Sequence[Kind]) -> list[Kind]:
-    """One broker of three, and at most one fault that is not of the brokers."""
-    others = [kind for kind in ordinary if kind.target in ("worker", "redis")]
-    return [BROKER_GONE, *rng.sample(others, min(len(others), rng.randint(0, 1)))]
+def _beside(rng: random.Random, ordinary: Sequence[Kind], targets: Sequence[str]) -> list[Kind]:
+    """At most one fault beside a rare one."""
+    others = [kind for kind in ordinary if kind.target in targets]
+    return rng.sample(others, min(len(others), rng.randint(0, 1)))
 
 
 def _fault(rng: random.Random, kind: Kind) -> Fault:

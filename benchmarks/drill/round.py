@@ -18,12 +18,13 @@ from drill.evidence import Evidence, ends, gather, records_of
 from drill.faults import ACTS
 from drill.names import PARTITIONS, Names
 from drill.pace import Pace, metas, watch
-from drill.plan import Fault, Plan
+from drill.plan import CLUSTER, Fault, Plan
 from drill.publisher import Publisher
 from drill.reader import Reader
 from drill.results import Result
 from drill.stage import Stage
 from drill.store import Store
+from drill.store_cluster import ClusterStore
 from drill.story import Story, story
 from drill.truth import Truth
 from drill.waiting import spawn
@@ -47,7 +48,8 @@ class Round:
         self.folder = folder
         self.rate = rate
         self.result = Result(plan.number, plan.setup, plan.kinds, began=datetime.now(UTC).isoformat(timespec="seconds"))
-        store = Store(folder)
+        clustered = plan.setup == CLUSTER
+        store = ClusterStore(folder) if clustered else Store(folder, replicated="redis-failover" in plan.kinds)
         names = Names.fresh(
             plan.number,
             bootstrap=kafka.bootstrap,
@@ -77,7 +79,7 @@ class Round:
         with self._phase("start"):
             told = await self._set_up()
         tasks = [asyncio.ensure_future(self._reader.run()) for _ in range(READERS)]
-        tasks.append(asyncio.ensure_future(watch(self._pace, self.stage.store, self._publisher)))
+        tasks.append(asyncio.ensure_future(watch(self._pace, self.stage.any_store, self._publisher)))
         try:
             with self._phase("publish"):
                 await self._break_and_mend(told)
@@ -87,7 +89,7 @@ class Round:
             await _ended(tasks)
             self._count(told)
         with self._phase("check"):
-            self._judge(await gather(self.stage.names, self.stage.store.direct, self.folder))
+            self._judge(await gather(self.stage.names, self.stage.any_store.direct, self.folder))
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -100,8 +102,8 @@ class Round:
     async def _set_up(self) -> Story:
         """Start everything and wait until the workers are at work."""
         stage = self.stage
-        await stage.store.start(replicated="redis-failover" in self.plan.kinds)
-        stage.names = stage.names.with_redis(stage.store.url)
+        await stage.any_store.start()
+        stage.names = stage.names.with_redis(stage.any_store.url)
         await create(stage.names.streams)
         stage.crew.start(self._workers, stage.names.environment)
         told = story(self.plan.rng("story"), int(self.rate * self._publishing_seconds), PARTITIONS)
@@ -141,7 +143,7 @@ class Round:
         return await self._drained({})
 
     async def _drained(self, last: dict[int, int]) -> bool:
-        found = await metas(self.stage.store, self.stage.names.prefix)
+        found = await metas(self.stage.any_store, self.stage.names.prefix)
         ready = [meta.get(b"state") == b"ready" for meta in found.values()]
         done = [int(found.get(partition, {}).get(b"source", 0)) >= end for partition, end in last.items()]
         self._metas = found
@@ -155,12 +157,12 @@ class Round:
     def _judge(self, found: Evidence) -> None:
         """Compare what was found with the publisher's own list and with the oracle."""
         result, sent, truth = self.result, self._publisher.sent, Truth.of(found.log, PARTITIONS)
-        expected = checks.expected_memories(sent)
+        expected = checks.expected_memories(sent, truth)
         counts = {
             name: sum(int(meta.get(name.encode(), 0)) for meta in self._metas.values())
             for name in ("accepted", "duplicate", "erased", "dead")
         }
-        missing, surplus = checks.miscounted(sent, counts, records_of(found.log))
+        missing, surplus = checks.miscounted(truth, counts, records_of(found.log))
         result.note("lost", checks.not_in_log(sent, found.log))
         result.note("lost", checks.lost_memories(expected, found.memories) or missing)
         result.note("double", checks.double_memories(expected, found.memories) or surplus)
@@ -177,7 +179,7 @@ class Round:
         self.stage.crew.end()
         self.result.ended = self.stage.crew.ended
         await self._publisher.close()
-        await self.stage.store.stop()
+        await self.stage.any_store.stop()
         for broker in self.stage.kafka.brokers:
             broker.proxy.heal()
             if broker.server.process is None:

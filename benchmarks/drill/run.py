@@ -26,7 +26,8 @@ class Run:
         self.options = options
         self._folder = folder
         self._say = say
-        self._kafka: dict[str, Kafka] = {}
+        self._kafka: dict[int, Kafka] = {}
+        """By number of brokers."""
 
     async def play(self, number: int) -> Result:
         """Play one round; the logs of one that fails are kept."""
@@ -48,10 +49,10 @@ class Run:
             await kafka.stop()
 
     async def _brokers(self, plan: Plan) -> Kafka:
-        if plan.setup not in self._kafka:
-            nodes = 3 if plan.setup == TRIO else 1
-            self._kafka[plan.setup] = await Kafka.started(self._folder / f"kafka-{plan.setup}", nodes)
-        return self._kafka[plan.setup]
+        nodes = 3 if plan.setup == TRIO else 1
+        if nodes not in self._kafka:
+            self._kafka[nodes] = await Kafka.started(self._folder / f"kafka-{nodes}", nodes)
+        return self._kafka[nodes]
 
     def _keep(self, plan: Plan, result: Result, folder: Path, kafka: Kafka) -> None:
         """Save the logs, and say how to see it again."""

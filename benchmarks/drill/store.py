@@ -20,8 +20,9 @@ from support.waiting import eventually
 class Store:
     """Workers and the query service reach Redis through `proxy`; the drill asks `current` directly."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, replicated: bool) -> None:
         self.folder = folder
+        self._replicated = replicated
         self.current = self._made("redis")
         self.replica: Server | None = None
         self.proxy = Proxy(self.current.port)
@@ -42,11 +43,11 @@ class Store:
         """The address of whoever is the primary now."""
         return f"redis://127.0.0.1:{self.current.port}/0"
 
-    async def start(self, *, replicated: bool) -> None:
+    async def start(self) -> None:
         """Start the primary, and its replica where a fault needs one."""
         await self.proxy.start()
         await spawn(self.current)
-        if replicated:
+        if self._replicated:
             self.replica = self._made("replica")
             await self._to_replica.start()
             await spawn(self.replica)

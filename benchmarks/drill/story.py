@@ -7,11 +7,15 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
 
 from moodstream.schemas.codec import encode
-from moodstream.schemas.events import InputEvent, Observation, Reflection, Relationship
+from moodstream.schemas.erasure import Erase, Expire
+from moodstream.schemas.events import InputEvent, Observation, Reflection, Relationship, make
 from moodstream.schemas.identity import partition_of
 from moodstream.schemas.instants import from_ms
+from moodstream.schemas.profile import AgentProfile
 from support.events import T0_MS, engagement, outcome, profile, signal
 
 AGENTS = [("red", f"agent-{number:02}") for number in range(40)] + [("blue ü/%", f"b {number}") for number in range(20)]
@@ -64,16 +68,18 @@ class _Author:
             (0.02, "contradicted", self._contradiction),
             (0.03, "profile", self._profile),
             (0.04, "late", self._late),
+            (0.012, "erased", self._erasure),
+            (0.003, "expired", self._expiry),
         ]
 
     def write(self, number: int) -> None:
         """Add one item."""
         draw = self._rng.random()
-        for share, name, make in self._troubles:
+        for share, name, write in self._troubles:
             draw -= share
             if draw < 0 and self._written:
                 self.story.troubles[name] += 1
-                self._add(make(number))
+                self._add(write(number))
                 return
         self._add(self._plain(number))
 
@@ -157,7 +163,7 @@ class _Author:
     def _contradiction(self, number: int) -> InputEvent:
         """Another event under an id that is taken."""
         old = self._rng.choice(self._written[-200:])
-        if old.type_name == "agent.profile":
+        if isinstance(old, AgentProfile | Erase | Expire):
             return old
         return outcome(old.tenant_id, old.agent_id, old.event_id, self._when(number), result="failed")
 
@@ -170,3 +176,31 @@ class _Author:
     def _late(self, number: int) -> InputEvent:
         """An event of hours ago."""
         return self._event(number, T0_MS - self._rng.randint(0, 6 * HOUR_MS))
+
+    def _erasure(self, number: int) -> InputEvent:
+        """Of one memory more often than of a domain or of another agent, and of a whole agent now and then."""
+        scope = self._rng.choices(("memory", "domain", "other_agent", "agent"), (5, 3, 2, 1))[0]
+        old = self._rng.choice(self._written[-200:])
+        target = {
+            "memory": {"memory_id": old.event_id},
+            "domain": {"domain": self._rng.choice(("experience", "engagement", "mood", "reflection"))},
+            "other_agent": {"other_agent_id": f"peer-{self._rng.randrange(5)}"},
+            "agent": {},
+        }[scope]
+        return make(Erase, **self._common(number, old), scope=scope, **target)
+
+    def _expiry(self, number: int) -> InputEvent:
+        """Of what is older than some hours."""
+        old = self._rng.choice(self._written[-200:])
+        common = self._common(number, old)
+        return make(Expire, **common, before=common["occurred_at"] - timedelta(hours=self._rng.uniform(1, 4)))
+
+    def _common(self, number: int, old: InputEvent) -> dict[str, Any]:
+        """An event about the agent of an older one."""
+        when = from_ms(self._when(number))
+        return {
+            "tenant_id": old.tenant_id,
+            "agent_id": old.agent_id,
+            "event_id": f"e{number:05}",
+            "occurred_at": when,
+        }

@@ -12,7 +12,8 @@ from moodstream.cli.audit.compare import offset_of
 from moodstream.cli.audit.fold import judge_for
 from moodstream.cli.audit.sources import Record
 from moodstream.cli.oracle import OracleAgent
-from moodstream.schemas.events import AgentProfile, InputEvent
+from moodstream.schemas.erasure import Erase
+from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key
 from moodstream.schemas.limits import DEFAULT_LIMITS
 
@@ -20,10 +21,11 @@ Triple = tuple[float, float, float]
 
 
 class Prefix(NamedTuple):
-    """An agent after one accepted record: mood and displacement at the time that readers ask for."""
+    """An agent after one accepted record: mood and displacement at the time that readers ask for, and its memories."""
 
     mood: Triple
     displacement: Triple
+    memories: frozenset[str]
 
 
 @dataclass
@@ -32,10 +34,12 @@ class Life:
 
     prefixes: dict[int, Prefix] = field(default_factory=dict)
     """By the offset of the accepted record."""
-    memories: list[tuple[int, str]] = field(default_factory=list)
-    """Offset and event id of each event that became a memory."""
+    memories: frozenset[str] = frozenset()
+    """Ids of the events that are memories at the end."""
     mood_offset: int = -1
-    """Offset of the record that changed the mood row last; -1: none did."""
+    """Offset of the record that changed the mood row last; -1: there is none."""
+    erased: bool = False
+    """Whether all of it was erased once: then there may be no row of a mood that was announced."""
 
 
 @dataclass
@@ -68,9 +72,9 @@ class Truth:
         self.counts["duplicate" if verdict == "conflict" else verdict] += 1
         if verdict == "accepted":
             life = self.lives.setdefault(key, Life())
-            life.prefixes[offset] = Prefix(*oracle.mood_at(END_MS))
-            if not isinstance(event, AgentProfile):
-                life.memories.append((offset, event.event_id))
+            life.erased |= isinstance(event, Erase) and event.scope == "agent"
+            life.memories = frozenset(oracle.remembered())
+            life.prefixes[offset] = Prefix(*oracle.mood_at(END_MS), life.memories)
 
     def _end(self, oracles: Mapping[bytes, OracleAgent]) -> None:
         for key, oracle in oracles.items():

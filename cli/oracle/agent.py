@@ -103,6 +103,10 @@ class OracleAgent:
         x = self._mood.displacement_at(t, dynamics)
         return triple([dynamics.baseline[axis] + x[axis] for axis in AXES]), x
 
+    def remembered(self) -> list[str]:
+        """Ids of the events that are memories now; those of which an erasure left a stub are none."""
+        return [event.event_id for event in self._memories.values()]
+
     def _count(self, offset: int, t: int) -> None:
         self._first = offset if self._first is None else self._first
         self._accepted += 1

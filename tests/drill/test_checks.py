@@ -14,9 +14,10 @@ from drill.names import PARTITIONS
 from drill.publisher import Sent
 from drill.reader import Answer
 from drill.story import END_MS, Raw, story
-from drill.truth import Truth
+from drill.truth import Life, Truth
 from moodstream.cli.audit.sources import Record
 from moodstream.schemas.codec import encode
+from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.identity import agent_key, partition_of, split_key
 
 AXES = ("pleasure", "arousal", "dominance")
@@ -35,19 +36,18 @@ class Played:
             self.sent.append(Sent(item, partition, len(records)))
             records.append(Record(len(records), END_MS, wire.key, wire.value))
         self.truth = Truth.of(self.log, PARTITIONS)
-        self.expected = checks.expected_memories(self.sent)
+        self.expected = checks.expected_memories(self.sent, self.truth)
         self.listed = {key: Counter(names) for key, names in self.expected.items()}
 
     def answer(self, what: str, after: int = 3) -> Answer:
         """A right answer about some agent after some of its records."""
         key, life = next((key, life) for key, life in self.truth.lives.items() if len(life.memories) > 6)
         version = sorted(life.prefixes)[after]
-        mood, displacement = life.prefixes[version]
+        mood, displacement, names = life.prefixes[version]
         body: dict[str, Any] = {"applied": {"version": version}}
         body["mood"] = dict(zip(AXES, mood, strict=True))
         body["displacement"] = dict(zip(AXES, displacement, strict=True))
-        names = [name for offset, name in life.memories if offset <= version]
-        body |= {"next": None, "memories": [{"memory_id": name, "type": "reflection"} for name in names]}
+        body |= {"next": None, "memories": [{"memory_id": name, "type": "reflection"} for name in sorted(names)]}
         return Answer(*split_key(key), what, body)
 
 
@@ -63,7 +63,7 @@ def test_a_round_that_went_well_has_no_finding(played: Played) -> None:
     assert checks.not_in_log(played.sent, played.log) == []
     assert checks.lost_memories(played.expected, played.listed) == []
     assert checks.double_memories(played.expected, played.listed) == []
-    assert checks.miscounted(played.sent, played.truth.counts, records) == ([], [])
+    assert checks.miscounted(played.truth, played.truth.counts, records) == ([], [])
     assert checks.unburied(played.sent, letters) == []
     assert checks.unannounced(played.truth, announced) == []
     assert checks.false_reads(played.truth, [played.answer("mood"), played.answer("memories")]) == []
@@ -99,14 +99,26 @@ def test_events_accepted_too_often_or_not_are_found_by_the_counts(
     counts = played.truth.counts + Counter()
     counts["accepted"] += change
     counts["duplicate"] -= change
-    lost, double = checks.miscounted(played.sent, counts, sum(counts.values()))
+    lost, double = checks.miscounted(played.truth, counts, sum(counts.values()))
     assert (len(lost), len(double)) == found
 
 
 def test_counts_that_do_not_add_up_to_the_records_are_found(played: Played) -> None:
     total = sum(played.truth.counts.values())
-    assert checks.miscounted(played.sent, played.truth.counts, total + 1)[0]
-    assert checks.miscounted(played.sent, played.truth.counts, total - 1)[1]
+    assert checks.miscounted(played.truth, played.truth.counts, total + 1)[0]
+    assert checks.miscounted(played.truth, played.truth.counts, total - 1)[1]
+
+
+def test_what_an_erasure_took_is_not_expected_and_what_it_left_is(played: Played) -> None:
+    erased = {agent_key(one.item.tenant_id, one.item.agent_id) for one in played.sent if is_erasure(one)}
+    published = checks.expected_memories([one for one in played.sent if not is_erasure(one)], Truth())
+    assert erased
+    assert any(played.expected[key] < published[key] for key in erased)
+    assert all(played.expected[key] == published[key] for key in published.keys() - erased)
+
+
+def is_erasure(one: Sent) -> bool:
+    return isinstance(one.item, Erase | Expire)
 
 
 def test_a_malformed_record_without_a_letter_is_found(played: Played) -> None:
@@ -116,6 +128,12 @@ def test_a_malformed_record_without_a_letter_is_found(played: Played) -> None:
 def test_a_mood_that_was_not_announced_is_found(played: Played) -> None:
     moved = [life for life in played.truth.lives.values() if life.mood_offset >= 0]
     assert len(checks.unannounced(played.truth, {})) == len(moved)
+
+
+def test_a_mood_that_was_announced_may_be_gone_with_its_agent_and_not_otherwise() -> None:
+    key = agent_key("red", "ada")
+    assert checks.unannounced(Truth(lives={key: Life(erased=True)}), {key: 7}) == []
+    assert len(checks.unannounced(Truth(lives={key: Life()}), {key: 7})) == 1
 
 
 def altered(answer: Answer, change: Callable[[dict[str, Any]], None]) -> Answer:

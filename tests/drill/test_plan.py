@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 
 from drill.faults import ACTS
-from drill.kinds import BROKER_GONE, KINDS, ORDINARY
+from drill.kinds import BROKER_GONE, KINDS, ORDINARY, SLOTS_MOVED, Kind
 from drill.options import parsed, rounds_for_all
-from drill.plan import MOST_FAULTS, ONE, TRIO, plan_of, plans
+from drill.plan import CLUSTER, MOST_FAULTS, TRIO, plan_of, plans
 
 
 def first(count: int, seed: int = 1) -> list:
@@ -28,11 +28,11 @@ def test_in_200_rounds_each_kind_comes_15_times_at_least() -> None:
     assert min(counts.values()) >= 15
 
 
-def test_three_brokers_come_in_one_round_of_ten_and_nowhere_else() -> None:
-    setups = [plan.setup for plan in first(200)]
-    assert setups.count(TRIO) == 20
-    assert all(BROKER_GONE.name in plan.kinds for plan in first(200) if plan.setup == TRIO)
-    assert not any(BROKER_GONE.name in plan.kinds for plan in first(200) if plan.setup == ONE)
+@pytest.mark.parametrize(("setup", "kind"), [(TRIO, BROKER_GONE), (CLUSTER, SLOTS_MOVED)])
+def test_three_brokers_and_a_cluster_come_in_one_round_of_ten_each(setup: str, kind: Kind) -> None:
+    rounds = first(200)
+    assert [plan.setup for plan in rounds].count(setup) == 20
+    assert all((kind.name in plan.kinds) == (plan.setup == setup) for plan in rounds)
 
 
 def test_faults_come_alone_and_overlapping_and_each_once_in_a_round() -> None:

@@ -11,7 +11,17 @@ from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.schemas.instants import to_ms
 from moodstream.schemas.limits import DEFAULT_LIMITS
 
-TROUBLES = {"shuffled", "late", "duplicated", "judged-again", "malformed", "contradicted", "profile"}
+TROUBLES = {
+    "shuffled",
+    "late",
+    "duplicated",
+    "judged-again",
+    "malformed",
+    "contradicted",
+    "profile",
+    "erased",
+    "expired",
+}
 
 
 def told(count: int = 1_000) -> list:
@@ -20,8 +30,8 @@ def told(count: int = 1_000) -> list:
 
 def test_every_trouble_is_in_every_story() -> None:
     for seed in range(10):
-        one = story(random.Random(seed), 800, PARTITIONS)
-        assert len(one.items) == 800
+        one = story(random.Random(seed), 1_500, PARTITIONS)
+        assert len(one.items) == 1_500
         assert set(one.troubles) == TROUBLES
         assert all(one.troubles.values())
 
