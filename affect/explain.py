@@ -33,14 +33,22 @@ _FADED: Final = 8.0
 class Moved(NamedTuple):
     """A shift that has left the mood row, or came late: its memory, with the values in force when it was accepted.
 
-    `point` is its shift row; None where that is not known.
+    `point` is its shift row; None where that cannot be read. Where the memory was erased, `delta` and `dynamics` are
+    None, and what it did is told by the rows before and after it.
     """
 
     t: int
     id: bytes
-    delta: Triple
-    dynamics: Dynamics
+    delta: Triple | None
+    dynamics: Dynamics | None
     point: Shift | None
+
+    @property
+    def late(self) -> bool:
+        """Whether it came late: then it did not go into the mood at its place."""
+        if self.point is None or not self.point.approximate:
+            return False
+        return self.delta is None or self.dynamics is None or came_late(self.point, self.delta, self.dynamics)
 
 
 class Part(NamedTuple):
@@ -149,7 +157,8 @@ class _Story:
                     yield part
             elif moved is not None:
                 known, part = self._moved(known, moved, epoch)
-                yield part
+                if part is not None:
+                    yield part
 
     def kept(self, row: MoodRow, dynamics: Dynamics) -> Iterator[Part]:
         """The shifts that are still in the row; the values in force are those of the row."""
@@ -167,43 +176,41 @@ class _Story:
     def late(self, past: Sequence[Moved]) -> Iterator[Part]:
         """The shifts that came late: what is left of them was added to a base that had passed them."""
         for each in past:
-            if each.point is not None and came_late(each.point, each.delta, each.dynamics):
-                epoch = self._epoch(each.t, each.dynamics)
-                part = self._part(each.t, each.id, each.delta, AT_REST, epoch, each.dynamics)
-                yield part._replace(late=True)
+            if each.late and each.delta is not None:
+                epoch, dynamics = self._epoch(each.t, each.dynamics)
+                yield self._part(each.t, each.id, each.delta, AT_REST, epoch, dynamics)._replace(late=True)
 
     def _in_order(self, past: Sequence[Moved]) -> Iterator[tuple[Revision | None, Moved | None, int]]:
         """Profile changes and shifts as they lie in the log, but for what came late."""
-        placed = [
-            (self._epoch(each.t, each.dynamics), each)
-            for each in past
-            if each.point is None or not came_late(each.point, each.delta, each.dynamics)
-        ]
-        placed.sort(key=lambda pair: (pair[0], pair[1].t, pair[1].id))
+        placed = [(*self._epoch(each.t, each.dynamics), each) for each in past if not each.late]
+        placed.sort(key=lambda place: (place[0], place[2].t, place[2].id))
         done = 0
-        for epoch, each in placed:
+        for epoch, dynamics, each in placed:
             for n in range(done, epoch):
                 yield self.revisions[n], None, n + 1
             done = max(done, epoch)
-            yield None, each, epoch
+            yield None, each._replace(dynamics=dynamics), epoch
         for n in range(done, len(self.revisions)):
             yield self.revisions[n], None, n + 1
 
-    def _moved(self, known: _At | None, moved: Moved, epoch: int) -> tuple[_At | None, Part]:
-        point, dynamics = moved.point, moved.dynamics
-        cut = AT_REST
+    def _moved(self, known: _At | None, moved: Moved, epoch: int) -> tuple[_At | None, Part | None]:
+        point, delta, dynamics, cut = moved.point, moved.delta, moved.dynamics or self.initial, AT_REST
+        after = None if point is None else _At(point.t, point.x, dynamics)
         if point is not None:
             self.after_late = point.approximate
-            before = self._before(known, point, moved)
-            cut = AT_REST if before is None else _cut(_total([before, moved.delta]), point.x, dynamics)
-        after = None if point is None else _At(point.t, point.x, dynamics)
-        return after, self._part(moved.t, moved.id, moved.delta, cut, epoch, dynamics)
+            before = self._before(known, moved, dynamics)
+            if before is not None and delta is not None:
+                cut = _cut(_total([before, delta]), point.x, dynamics)
+            elif before is not None:
+                delta = _minus(point.x, before)
+        return after, None if delta is None else self._part(moved.t, moved.id, delta, cut, epoch, dynamics)
 
-    def _before(self, known: _At | None, point: Shift, moved: Moved) -> Triple | None:
+    def _before(self, known: _At | None, moved: Moved, dynamics: Dynamics) -> Triple | None:
         """The displacement just before a shift; None where it is not known."""
         if known is not None and known.t <= moved.t:
-            return decay(known.x, moved.t - known.t, moved.dynamics)
-        return AT_REST if point.x == limit(moved.delta, moved.dynamics) else None
+            return decay(known.x, moved.t - known.t, dynamics)
+        first = moved.point is not None and moved.delta is not None and moved.point.x == limit(moved.delta, dynamics)
+        return AT_REST if first else None
 
     def _changed(self, known: _At | None, change: Revision, epoch: int) -> tuple[_At | None, Part | None]:
         held = self.revisions[epoch - 2].dynamics if epoch > 1 else self.initial
@@ -223,13 +230,15 @@ class _Story:
         fading = self._fading(t, epoch, dynamics)
         return Part(t, sid, delta, _times(delta, fading), _times(cut, fading))
 
-    def _epoch(self, t: int, dynamics: Dynamics) -> int:
+    def _epoch(self, t: int, dynamics: Dynamics | None) -> tuple[int, Dynamics]:
         """The epoch in which a shift was accepted: that of its time, or a later one in which its values held."""
         here = sum(r.t <= t for r in self.revisions)
-        first = sum(r.t < t for r in self.revisions)
         held = [self.initial, *(r.dynamics for r in self.revisions)]
+        if dynamics is None:
+            return here, held[here]
+        first = sum(r.t < t for r in self.revisions)
         tried = (*range(here, first - 1, -1), *range(here + 1, len(held)))
-        return next((n for n in tried if held[n] == dynamics), here)
+        return next((n for n in tried if held[n] == dynamics), here), dynamics
 
     def _fading(self, t: int, epoch: int, dynamics: Dynamics) -> Triple:
         """What is left at the end of 1 at `t`: each span between profile changes has its own time constants."""

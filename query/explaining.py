@@ -40,25 +40,35 @@ async def _shifts(reader: StateReader, view: AgentView, mind: Mind, t: int) -> t
     since = min(t, mind.row.newest_t) - round(reach_ms(mind.revisions, mind.initial, mind.profile.dynamics))
     async for rows in reader.memories(view, max(since, 0) * _US_PER_MS, (t + 1) * _US_PER_MS):
         for stored in rows.memories:
-            if stored.shift is not None and stored.content.occurred_us // _US_PER_MS <= t:
+            shifted = stored.ident in kept or stored.ident in rows.shifts  # else the mood was erased since
+            if shifted and stored.shift is not None and stored.content.occurred_us // _US_PER_MS <= t:
                 told[stored.ident] = stored.content
                 if stored.ident not in kept:
-                    past.append(_moved(stored, stored.shift, rows))
+                    past.append(_moved(stored, stored.shift, _point(stored.ident, rows)))
+        past += _nameless(rows, t)
         if len(told) >= SHIFTS_READ:
             await reader.confirm(view)
             break
     return told, past
 
 
-def _moved(stored: StoredMemory, shift: tuple[float, ...], rows: BucketRows) -> Moved:
+def _moved(stored: StoredMemory, shift: tuple[float, ...], point: Shift | None) -> Moved:
     ms = stored.content.occurred_us // _US_PER_MS
-    point = None
-    if stored.ident in rows.shifts:
-        try:
-            point = Shift.unpack(stored.ident, rows.shifts[stored.ident])
-        except PackingError:
-            point = None
     return Moved(ms, stored.ident, (shift[0], shift[1], shift[2]), dynamics_of(shift[3:]), point)
+
+
+def _nameless(rows: BucketRows, t: int) -> list[Moved]:
+    """Shifts of memories that were erased: what they moved stays."""
+    named = {stored.ident for stored in rows.memories}
+    points = [_point(ident, rows) for ident in rows.shifts if ident not in named]
+    return [Moved(point.t, point.id, None, None, point) for point in points if point is not None and point.t <= t]
+
+
+def _point(ident: bytes, rows: BucketRows) -> Shift | None:
+    try:
+        return Shift.unpack(ident, rows.shifts[ident])
+    except PackingError:
+        return None
 
 
 def _answer(terms: Explanation, told: Mapping[bytes, MemoryContent]) -> MoodExplanation:

@@ -139,6 +139,27 @@ def test_without_late_signals_nothing_remains(log: list[Event | Change], minute:
     assert not any(part.late for part in found.parts)
 
 
+@given(st.lists(events, max_size=20), st.integers(0, 1000), st.sets(st.integers(0, 19)))
+def test_erased_memories_are_told_by_what_they_did(log: list[Event], minute: int, erased: set[int]) -> None:
+    told, t = folded(sorted(log), 3), START + minute * 60_000
+    assume(told.row.late is None)
+    past = sorted(told.past, key=lambda each: (each.t, each.id))
+    nameless = [each._replace(delta=None, dynamics=None) if n in erased and n else each for n, each in enumerate(past)]
+    found, reading = told.explained(t, nameless)
+    assert_adds_up(found, reading)
+    assert found.earlier == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
+    assert {part.id for part in found.parts} == {each.id for each in told.memories if each.t <= t}
+
+
+def test_an_erased_memory_with_nothing_before_it_counts_as_earlier() -> None:
+    told = folded([(START, (0.25, 0.0, 0.0)), (START + 2 * HOUR, (0.25, 0.0, 0.0))])
+    (first,) = told.past
+    found, reading = told.explained(START + 2 * HOUR, [first._replace(delta=None, dynamics=None)])
+    assert_adds_up(found, reading)
+    assert len(found.parts) == 1
+    assert found.earlier[0] == pytest.approx(0.25 * math.exp(-1 / 2))
+
+
 @given(st.lists(events, min_size=1, max_size=20), st.integers(0, 1000))
 def test_each_part_is_what_one_would_compute_by_hand(log: list[Event], minute: int) -> None:
     told, t = folded(sorted(log), 3), START + minute * 60_000

@@ -8,7 +8,7 @@ from itertools import pairwise
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moodstream.affect import mood
@@ -133,6 +133,29 @@ def test_reading_equals_the_whole_history_folded_again() -> None:
         assert not reading.approximate
         assert reading.mood == tuple(b + x for b, x in zip(CALM.baseline, reading.displacement, strict=True))
     assert before_base > 10
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 1800), st.tuples(axis, axis, axis)), max_size=12),
+    st.lists(st.tuples(st.integers(0, 1800), st.sampled_from([CALM, EDGY])), max_size=2),
+)
+def test_the_closed_form_is_what_a_simulation_does_step_by_step(
+    moves: list[tuple[int, tuple[float, float, float]]], changes: list[tuple[int, Profile]]
+) -> None:
+    """Half an hour in steps of a second, in each of which a little of what is left goes; and read at every step."""
+    row, now, x = MoodRow(), CALM, [0.0, 0.0, 0.0]
+    for second in range(1801):
+        t = START + second * 1000
+        for n, (_, delta) in enumerate(move for move in moves if move[0] == second):
+            fold(row, Arrival(t, hash_id(f"{second} {n}"), delta), now)
+        for delta in [row.kept[at][2:] for at in range(len(row.kept)) if row.kept[at][0] == t]:
+            x = [slow_mood.limit(now, a, x[a] + delta[a]) for a in range(3)]
+        for _, new in [change for change in changes if change[0] == second]:
+            rebase(row, t, DYNAMICS[now], DYNAMICS[new])
+            x, now = [slow_mood.limit(new, a, x[a]) for a in range(3)], new
+        assert mood_at(row, t, DYNAMICS[now]).displacement == pytest.approx(tuple(x), abs=1e-4)
+        x = [value * (1 - 1000 / tau / 2) / (1 + 1000 / tau / 2) for value, tau in zip(x, now.tau, strict=True)]
 
 
 @given(histories, times)

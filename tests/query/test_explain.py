@@ -6,9 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
+from moodstream.affect.mood import anew
 from moodstream.query import explaining
+from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import from_ms, iso
-from moodstream.state.layout import Layout
+from moodstream.state.rows import MOOD, Stub, bucket_of, pack_erased
 from support.lives import HOUR_MS, Life
 from support.stored import Stored
 
@@ -70,19 +72,38 @@ async def test_at_any_time(stored: Stored, client: httpx.AsyncClient, hours: int
     )
 
 
-async def test_an_event_that_is_gone_leaves_its_effect(stored: Stored, client: httpx.AsyncClient) -> None:
+async def test_an_event_that_was_erased_leaves_its_effect(stored: Stored, client: httpx.AsyncClient) -> None:
+    life = _life(stored)
+    for name in ("e1", "e4"):
+        _stub(stored, life, name)
+    _, why = await _why(client, T0 + 9 * HOUR_MS)
+    assert [part["event_id"] for part in why["parts"]] == [None, "e3", None, "e2", None, "e0"]
+    e4, e1 = why["parts"][0], why["parts"][4]
+    assert (e4["kind"], e4["cause"], e1["kind"], e1["cause"]) == ("shift", None, "shift", None)
+    assert e4["left"]["pleasure"] == pytest.approx(0.125 * exp(-1 / 2), rel=1e-5)
+    assert e1["delta"]["pleasure"] == pytest.approx(0.5)
+    assert why["earlier"] == pytest.approx(dict.fromkeys(AXES, 0.0), abs=1e-12)
+
+
+async def test_a_mood_that_was_erased_is_not_told_any_more(stored: Stored, client: httpx.AsyncClient) -> None:
     life = _life(stored)
     key, layout = stored.of("t", "a")
-    gone = {each.content.event_id: (ident, each) for ident, each in life.memories.items()}
-    for name in ("e1", "e4"):
-        ident, row = gone[name]
-        bucket = row.content.occurred_us // 604_800_000_000
-        stored.redis.hdel(Layout.memory(layout, key, bucket), ident)
-    _, why = await _why(client, T0 + 9 * HOUR_MS)
-    assert [part["event_id"] for part in why["parts"]] == [None, "e3", None, "e2", "e0"]
-    assert why["parts"][0]["cause"] is None
-    assert why["parts"][0]["left"]["pleasure"] == pytest.approx(0.125 * exp(-1 / 2), rel=1e-5)
-    assert why["earlier"]["pleasure"] != pytest.approx(0, abs=1e-3)
+    for ident, row in life.memories.items():
+        stored.redis.hdel(layout.memory(key, bucket_of(row.content.occurred_us)), b"s" + ident)
+    stored.put("t", "a", MOOD, anew(T0 + 9 * HOUR_MS).pack(), life.offset)
+    for hours in (3, 8, 10):
+        found, why = await _why(client, T0 + hours * HOUR_MS)
+        assert [part for part in why["parts"] if part["kind"] == "shift"] == []
+        assert (found["cause"], why["unlisted"]) == (None, 0)
+
+
+def _stub(stored: Stored, life: Life, name: str) -> None:
+    """Put what stands for an erased memory into its place."""
+    ident = hash_id(name)
+    us = life.memories[ident].content.occurred_us
+    key, layout = stored.of("t", "a")
+    row = pack_erased(life.offset, Stub(us // 1000, T0 + 9 * HOUR_MS).encode())
+    stored.redis.hset(layout.memory(key, bucket_of(us)), ident, row)
 
 
 async def test_not_more_is_read_than_is_allowed(
