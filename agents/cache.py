@@ -37,5 +37,11 @@ class RowCache:
             _, (_, weight) = self._agents.popitem(last=False)
             self._bytes -= weight
 
+    def drop(self, keys: Iterable[bytes]) -> None:
+        """Let go of these agents: their rows have changed elsewhere."""
+        for key in keys:
+            _, weight = self._agents.pop(key, (None, 0))
+            self._bytes -= weight
+
     def __len__(self) -> int:
         return len(self._agents)

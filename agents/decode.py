@@ -16,6 +16,7 @@ from moodstream.schemas.errors import InternalFault, MoodstreamError, PartitionM
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import hash_id, partition_of
 from moodstream.schemas.limits import Limits
+from moodstream.schemas.rebuild import Rebuild
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,8 @@ class Decoded:
     refused: list[Refused] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     """Accepted records by offset: a fold may still refuse one."""
+    rebuilds: dict[bytes, Rebuild] = field(default_factory=dict)
+    """By agent, the newest event that asks for its rows to be made anew."""
     ignored: int = 0
     """Fields that no model knows."""
     raised: int = 0
@@ -65,6 +68,8 @@ def decode_records(records: Iterable[Record], partition: int, partitions: int, l
         found.ignored += ignored
         found.records[record.offset] = record
         found.agents.setdefault(record.key, []).append(entry)
+        if isinstance(event, Rebuild):
+            found.rebuilds[record.key] = event
     return found
 
 
@@ -92,7 +97,7 @@ def _check_partition(key: bytes, partition: int, partitions: int) -> None:
         raise PartitionMismatch(f"the key belongs to partition {right}, the record lies in {partition}")
 
 
-_UNREMEMBERED = frozenset({"agent.profile", "erase", "expire"})
+_UNREMEMBERED = frozenset({"agent.profile", "erase", "expire", "rebuild"})
 """Events that are no memories: their ids are not among those of the memories."""
 
 

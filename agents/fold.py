@@ -22,6 +22,7 @@ from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_us
 from moodstream.schemas.memory import attributes_of, text_of_memory
 from moodstream.schemas.profile import AgentProfile
+from moodstream.schemas.rebuild import Rebuild
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
@@ -41,6 +42,7 @@ from moodstream.state.rows import (
 )
 
 _US_PER_MS = 1000
+_CONTROLS = (Erase, Expire, Rebuild)
 _MOOD_DOMAIN = "mood"
 
 
@@ -98,14 +100,20 @@ class Folding:
     def fold(self, agent: AgentRows, entry: Entry) -> None:
         """Fold the next event. After one that raises, this and the rows are of no use any more."""
         event = entry.event
-        if isinstance(event, Erase | Expire):
-            self._erase(agent, entry, event)
+        if isinstance(event, _CONTROLS):
+            self._control(agent, entry, event)
         elif agent.markers and covered(agent.markers, event, entry.offset):
             self.changes.erased += 1
         elif isinstance(event, AgentProfile):
             _fold_profile(agent, entry, event, self.changes)
         else:
             _fold_event(agent, entry, self.changes, self._accepted)
+
+    def _control(self, agent: AgentRows, entry: Entry, event: Erase | Expire | Rebuild) -> None:
+        if isinstance(event, Rebuild):
+            self.changes.accepted += 1  # the rows have been made before the chunk was folded: it changes none
+        else:
+            self._erase(agent, entry, event)
 
     def _erase(self, agent: AgentRows, entry: Entry, event: Erase | Expire) -> None:
         changes = self.changes

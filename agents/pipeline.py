@@ -1,6 +1,7 @@
 """The life of a chunk: decode, load, fold, bury, append, flush, announce, commit. In that order, for one partition.
 
     decode      records to events, by agent; what breaks a rule becomes a dead letter
+                first of all, the rows of agents for which a `rebuild` event asks are made anew (agents/repair.py)
     load        the rows that the events change, under the fence; those of busy agents are at hand
     fold        events into rows, agent by agent, in log order
     bury        dead letters: acknowledged by the broker, for what follows moves the position past their records
@@ -33,6 +34,9 @@ from moodstream.agents.decode import Decoded, Record, Refused, decode_records, i
 from moodstream.agents.fold import Changes, Entry, Folding, fold_events
 from moodstream.agents.notices import Turn, announced_again, look
 from moodstream.agents.past import erasures_of
+from moodstream.agents.rebuild import Rebuilder
+from moodstream.agents.refold import EventSource
+from moodstream.agents.repair import repair
 from moodstream.agents.whole import load_past
 from moodstream.schemas.changelog import Position
 from moodstream.schemas.erasure import Erase
@@ -40,9 +44,11 @@ from moodstream.schemas.errors import FoldMismatch, InternalFault, SourceGap
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.limits import Limits
 from moodstream.schemas.profile import AgentProfile
+from moodstream.schemas.rebuild import Rebuild
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import Wanted
 from moodstream.state.rows import ERASED, Kind, content_of, hash_key, pair_suffix, unpack_row
+from moodstream.streams.event_log import EventLog
 from moodstream.streams.sending import Message, send_batches
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.transport import Chunk
@@ -79,6 +85,7 @@ class PartitionPipeline:
         limits: Limits,
         cache: RowCache,
         fold: Fold,
+        source: EventSource | None = None,
     ) -> None:
         self.ownership = ownership
         self._producer = producer
@@ -86,6 +93,7 @@ class PartitionPipeline:
         self._limits = limits
         self._cache = cache
         self._fold = fold
+        self._source = source or EventLog(settings)
         self._announced = ownership.position.announced
 
     async def process(self, chunk: Chunk) -> None:
@@ -110,6 +118,8 @@ class PartitionPipeline:
 
     async def _fold_chunk(self, records: Sequence[Record], end: int) -> None:
         decoded = self._decode(records)
+        if decoded.rebuilds:
+            await self._rebuild(decoded.rebuilds)
         agents, known = await self._load(decoded.agents)
         await self._load_whole(decoded.agents, agents)
         folded = fold_chunk(decoded, agents, known)
@@ -119,6 +129,10 @@ class PartitionPipeline:
         await self.ownership.flush(folded.rows, position)
         self._cache.put(agents.values())
         await self._announce(folded, agents)
+
+    async def _rebuild(self, events: Mapping[bytes, Rebuild]) -> None:
+        self._cache.drop(events)
+        await repair(Rebuilder(self.ownership, self._source, self._settings, self._fold), events)
 
     # -- decode
 

@@ -8,39 +8,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import Final, NamedTuple
 
 import structlog
 
 from moodstream.affect.params import Fold, order_of
 from moodstream.agents.agent_rows import AgentRows, other_fold
+from moodstream.agents.heads import Head, batches
 from moodstream.agents.migrations import MIGRATIONS, Migration
 from moodstream.agents.rebuild import Rebuilder, Replaced
 from moodstream.schemas.errors import FoldMismatch
 from moodstream.state.progress import Progress
-from moodstream.state.rows import HEADER, maker_of
-from moodstream.state.views import AgentFacts
+from moodstream.state.rows import maker_of
 
 log = structlog.get_logger(__name__)
 
-BATCH_EVENTS: Final = 200_000
-"""Events that are folded in one read of the log: all their rows are in memory until they are written."""
-_UNKNOWN_EVENTS: Final = 1_000
-"""What an agent counts for whose row `agent` cannot be read."""
 _AGAIN_AGENTS: Final = 256
 
 Announce = Callable[[Sequence[AgentRows]], Awaitable[None]]
-
-
-class Head(NamedTuple):
-    """An agent whose rows are old: its row `agent`, and what that says."""
-
-    key: bytes
-    row: bytes
-    first: int | None
-    """Offset of its first event; None: it cannot be read."""
-    events: int
 
 
 class _Found(NamedTuple):
@@ -107,7 +92,7 @@ class Upgrade:
                 else:
                     if len(maker) == len(self._fold.maker):
                         _check([maker], self._fold)
-                    found.old.append(_head(key, row))
+                    found.old.append(Head.of(key, row))
         return found
 
     async def _upgrade(self, found: _Found) -> None:
@@ -117,8 +102,8 @@ class Upgrade:
 
     async def _make(self, found: _Found) -> None:
         start = await self._rebuilder.start()
-        covered = [head for head in found.old if _is_covered(head, start)]
-        lost = [head for head in found.old if not _is_covered(head, start)]
+        covered = [head for head in found.old if head.covered(start)]
+        lost = [head for head in found.old if not head.covered(start)]
         plans = self._plans(lost)
         self._progress = self._owned.progress = Progress(0, len(found.old))
         log.info("upgrading", partition=self._owned.partition, agents=len(found.old), migrated=len(lost))
@@ -163,30 +148,3 @@ class Upgrade:
                 agents=stuck,
             )
         return [(MIGRATIONS[name], keys) for name, keys in plans.items()]
-
-
-def batches(heads: Sequence[Head], events: int = BATCH_EVENTS) -> Iterable[list[Head]]:
-    """Agents in groups of so many events, those that began together in one: so a read of the log begins late."""
-    batch: list[Head] = []
-    left = events
-    for head in sorted(heads, key=lambda one: (-1 if one.first is None else one.first, one.key)):
-        if batch and head.events > left:
-            yield batch
-            batch, left = [], events
-        batch.append(head)
-        left -= head.events
-    if batch:
-        yield batch
-
-
-def _head(key: bytes, row: bytes) -> Head:
-    try:
-        facts = AgentFacts.unpack(row[HEADER.size :])
-    except PackingError:
-        return Head(key, row, None, _UNKNOWN_EVENTS)
-    return Head(key, row, facts.first_offset, facts.accepted)
-
-
-def _is_covered(head: Head, start: int) -> bool:
-    """Whether the log still has an agent's first event; where that is not known, whether it has everything."""
-    return start == 0 if head.first is None else head.first >= start

@@ -69,6 +69,7 @@ from moodstream.schemas.profile import (
     gains_for_rate,
     steady_displacement,
 )
+from moodstream.schemas.rebuild import Rebuild
 from moodstream.schemas.wire_names import ATTRIBUTE_KEYS, DOMAINS, OCC_EMOTIONS, TREND_SIGNALS
 
 __all__ = [
@@ -123,6 +124,7 @@ __all__ = [
     "PartitionMismatch",
     "PortInUse",
     "ProfileValues",
+    "Rebuild",
     "Reflection",
     "Relationship",
     "Restoring",

@@ -24,6 +24,7 @@ from moodstream.schemas.fields import (
 from moodstream.schemas.identity import ID_BYTES, MOOD_PREFIX
 from moodstream.schemas.limits import DEFAULT_LIMITS, Limits
 from moodstream.schemas.profile import AgentProfile
+from moodstream.schemas.rebuild import Rebuild
 from moodstream.schemas.rules import Emotion
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "Pad",
+    "Rebuild",
     "Reflection",
     "Relationship",
     "make",
@@ -237,7 +239,17 @@ class MoodState(Event):
 
 
 InputEvent = (
-    Observation | Action | Outcome | Relationship | Reflection | Engagement | MoodSignal | AgentProfile | Erase | Expire
+    Observation
+    | Action
+    | Outcome
+    | Relationship
+    | Reflection
+    | Engagement
+    | MoodSignal
+    | AgentProfile
+    | Erase
+    | Expire
+    | Rebuild
 )
 """Every kind of event that the log takes."""
 
@@ -254,6 +266,7 @@ INPUT_TYPES: dict[str, type[InputEvent]] = {
         AgentProfile,
         Erase,
         Expire,
+        Rebuild,
     )
 }
 """The models by their type names."""

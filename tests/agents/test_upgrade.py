@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,17 +14,18 @@ from structlog.testing import capture_logs
 from moodstream.affect.params import STANDARD, Fold
 from moodstream.agents import fold as folds
 from moodstream.agents.agent_rows import AgentRows
+from moodstream.agents.heads import Head, batches
 from moodstream.agents.migrations import MIGRATIONS
 from moodstream.agents.rebuild import Rebuilder
 from moodstream.agents.settings import WorkerSettings
-from moodstream.agents.upgrade import Head, Upgrade, batches
+from moodstream.agents.upgrade import Upgrade
 from moodstream.schemas.errors import BrokerUnavailable, FoldMismatch
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import split_key
 from moodstream.schemas.profile import AgentProfile, ProfileValues
 from moodstream.state.ownership import Phase
 from moodstream.state.rows import NO_MAKER, NOTICE, erased_key, kind_of, maker_of, split_row_key
-from support.chunks import SETTINGS, Line, Record, chunk_of, records_of
+from support.chunks import SETTINGS, Line, ListLog, Record, chunk_of, records_of
 from support.events import T0_MS, erase, lives, outcome, with_erasures
 from support.fakes import Store
 from support.stepping import restored
@@ -34,24 +35,6 @@ LIVES = [one for one in lives(4) if one.agent_id == "agent-0" or not isinstance(
 EVENTS = LIVES[:160]
 """Only the first agent has a profile of its own, from its first event on."""
 RECORDS = [Record(7, b"t/agent-0", b"{") if one.offset == 7 else one for one in records_of(EVENTS)]
-
-
-@dataclass
-class ListLog:
-    """The log of events; `first` is what retention has left."""
-
-    records: Sequence[Record]
-    first: int = 0
-    reads: list[tuple[int, int]] = field(default_factory=list)
-
-    async def start(self, partition: int) -> int:
-        return self.first
-
-    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Any]]:
-        self.reads.append((start, end))
-        found = [one for one in self.records if max(start, self.first) <= one.offset < end]
-        for at in range(0, len(found), 30):
-            yield found[at : at + 30]
 
 
 @dataclass

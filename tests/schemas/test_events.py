@@ -29,8 +29,9 @@ OWN = {
     "agent.profile": {},
     "erase": {"scope": "agent"},
     "expire": {"before": "2026-01-01T00:00:00Z"},
+    "rebuild": {},
 }
-UNREMEMBERED = ("agent.profile", "erase", "expire")
+UNREMEMBERED = ("agent.profile", "erase", "expire", "rebuild")
 DOMAIN_KINDS = [name for name in OWN if name not in ("mood.signal", *UNREMEMBERED)]
 EVENT_KINDS = [name for name in OWN if name not in UNREMEMBERED]
 NAN, INF = float("nan"), float("inf")

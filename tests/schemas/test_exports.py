@@ -57,6 +57,7 @@ PUBLIC = [
     "PartitionMismatch",
     "PortInUse",
     "ProfileValues",
+    "Rebuild",
     "Reflection",
     "Relationship",
     "Restoring",

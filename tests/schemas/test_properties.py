@@ -101,6 +101,7 @@ REQUIRED = {
     "agent.profile": {},
     "erase": {"scope": st.just("agent")},
     "expire": {"before": st.just(datetime(1970, 1, 1, tzinfo=UTC))},
+    "rebuild": {},
 }
 OPTIONAL = {
     "experience.observation": {**DOMAIN, **JUDGED, **EXPERIENCE},
@@ -127,8 +128,9 @@ OPTIONAL = {
         "domain": maybe(st.sampled_from(DOMAINS)),
         "markers_before": maybe(st.just(datetime(1970, 1, 1, 5, tzinfo=timezone(timedelta(hours=5))))),
     },
+    "rebuild": {"partial": st.booleans(), "from_offset": maybe(st.integers(0, 2**62))},
 }
-UNREMEMBERED = {"agent.profile", "erase", "expire"}
+UNREMEMBERED = {"agent.profile", "erase", "expire", "rebuild"}
 
 
 TARGETS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,24 @@ def chunk_of(records: Sequence[Record], start: int | None = None) -> Chunk:
     return Chunk(0, records[0].offset if start is None else start, records[-1].offset + 1, list(records))
 
 
+@dataclass
+class ListLog:
+    """The log of events; `first` is what retention has left."""
+
+    records: Sequence[Record] = ()
+    first: int = 0
+    reads: list[tuple[int, int]] = field(default_factory=list)
+
+    async def start(self, partition: int) -> int:
+        return self.first
+
+    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Any]]:
+        self.reads.append((start, end))
+        found = [one for one in self.records if max(start, self.first) <= one.offset < end]
+        for at in range(0, len(found), 30):
+            yield found[at : at + 30]
+
+
 class FullPartition(FakePartition):
     """Also answers for what is made from the rows, such as the known ids. `asked` is what was loaded last."""
 
@@ -81,6 +99,7 @@ class Line:
     """Called before each step; may raise."""
     cache_bytes: int = 1 << 20
     fold: Fold = STANDARD
+    source: ListLog = field(default_factory=ListLog)
     state: FullPartition | None = None
     """The newest worker's client of Redis."""
 
@@ -90,7 +109,7 @@ class Line:
         self.steps.clear()
         self.producer.asked = self._step
         cache = RowCache(self.cache_bytes)
-        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, self.fold)  # type: ignore[arg-type]
+        return PartitionPipeline(ownership, self.producer, SETTINGS, Limits(), cache, self.fold, self.source)  # type: ignore[arg-type]
 
     async def owner(self) -> Ownership:
         """Let a new owner take the partition."""

@@ -22,6 +22,7 @@ from moodstream.schemas.events import (
 )
 from moodstream.schemas.instants import from_ms
 from moodstream.schemas.profile import AgentProfile
+from moodstream.schemas.rebuild import Rebuild
 
 T0_MS = 1_767_225_600_000
 """2026-01-01."""
@@ -62,6 +63,11 @@ def erase(tenant: str, agent: str, event_id: str, ms: int, **target: Any) -> Era
     names = {"domain": "domain", "memory_id": "memory", "other_agent_id": "other_agent"}
     scope = names[next(iter(target))] if target else "agent"
     return Erase(**_common(tenant, agent, event_id, ms), scope=scope, **target)
+
+
+def rebuild(tenant: str, agent: str, event_id: str, ms: int, **more: Any) -> Rebuild:
+    """A wish to have an agent's rows made anew."""
+    return Rebuild(**_common(tenant, agent, event_id, ms), **more)
 
 
 def expire(tenant: str, agent: str, event_id: str, before: int, **more: Any) -> Expire:
