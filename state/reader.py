@@ -233,6 +233,20 @@ class StateReader:
                 page.append(AgentView(tenant, decode_id(name.decode()), key, meta, rows, profile))
         return names, page
 
+    async def head(self, partition: int, key: bytes) -> bytes | None:
+        """The row `agent` as it is stored, damaged or not; None when there is none."""
+        async with reported(self.settings.address):
+            row: bytes | None = await call(self._redis, "HGET", self._layout(partition).agent(key), AGENT)
+            return row
+
+    async def heads(self, partition: int) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+        """All agents of a partition, some at a time: key, and the row `agent` as it is stored."""
+        layout = self._layout(partition)
+        async with reported(self.settings.address):
+            async for keys in scanning.agent_keys(self._redis, layout, scanning.PAGE):
+                rows = await pipeline(self._redis, [("HGET", layout.agent(key), AGENT) for key in keys])
+                yield list(zip(keys, rows, strict=True))
+
     async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
         """All agents of a partition with all their rows, for audits and for publishing the rows anew.
 

@@ -29,6 +29,12 @@ class EventLog:
         async with reading(self._settings, at, _PAGE) as consumer:
             return (await log_bounds(consumer, at))[0]
 
+    async def end(self, partition: int) -> int:
+        """Offset behind the newest record."""
+        at = self._at(partition)
+        async with reading(self._settings, at, _PAGE) as consumer:
+            return (await log_bounds(consumer, at))[1]
+
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[ConsumerRecord]]:
         """Give the records at offsets from `start` up to, not including, `end`.
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from itertools import islice
 
 from moodstream.affect.params import STANDARD, Fold
 from moodstream.schemas.events import InputEvent
+from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.schemas.profile import ProfileValues
+from moodstream.state.layout import Layout
 from moodstream.state.reader import StateReader
-from moodstream.state.rows import maker_of
+from moodstream.state.rows import MOOD, TRENDS, maker_of
 from support.events import T0_MS, engagement, outcome, profile
 from support.events import signal as mood_signal
 from support.running import Running, wait_for_line
@@ -117,3 +124,54 @@ async def test_an_older_worker_does_not_start(run: Running) -> None:
     assert old.wait(60) == 2
     wait_for_line(old, "fold_mismatch")
     assert old.said("gone on to fold 1, revision 1")
+
+
+async def rebuild(run: Running, *arguments: str) -> tuple[int, dict[str, object]]:
+    """Run `moodstream rebuild --json`; give its exit code and its answer."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "moodstream", "rebuild", *arguments, "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **run.deployment.environment},
+    )
+    out, err = await process.communicate()
+    assert out, err.decode()
+    return process.returncode or 0, json.loads(out)
+
+
+async def test_rows_that_were_damaged_in_redis_are_made_anew(run: Running) -> None:
+    events = list(islice(endless(), 600))
+    run.worker()
+    await run.fire(events)
+    await run.read(len(events))
+    key, layout = agent_key("t", "agent-1"), await damaged(run, "agent-1")
+    await damaged(run, "agent-2")
+    code, found = await run.audit()
+    assert (code, found["differences"]) == (1, 6)
+    assert await rebuild(run, "agent-1", "--tenant", "t") == (
+        0,
+        {"agents": 1, "applied": 1, "not_covered": 0, "partial": False},
+    )
+    assert await run.redis.hexists(layout.agent(key), MOOD)  # type: ignore[misc]
+    code, found = await run.audit()
+    assert (code, found["differences"]) == (1, 3)
+    code, answer = await rebuild(run, "--all")
+    assert (code, answer["agents"], answer["applied"]) == (0, AGENTS, AGENTS)
+    code, found = await run.audit()
+    assert (code, found["differences"], found["accepted"]) == (0, 0, len(events) + 1 + AGENTS)
+
+
+async def damaged(run: Running, name: str) -> Layout:
+    """Lose one row of an agent, change another one, and flip a bit of a memory."""
+    key = agent_key("t", name)
+    layout = Layout(run.deployment.prefix, partition_of(key, run.deployment.streams.partitions))
+    place = layout.agent(key)
+    await run.redis.hdel(place, MOOD)  # type: ignore[misc]
+    await run.redis.hset(place, TRENDS, b"\x01")  # type: ignore[misc]
+    bucket = min(map(int, await run.redis.hkeys(layout.buckets(key))))  # type: ignore[misc]
+    memories = layout.memory(key, bucket)
+    field = min(name for name in await run.redis.hkeys(memories) if len(name) == 12)  # type: ignore[misc]
+    row = await run.redis.hget(memories, field)  # type: ignore[misc]
+    await run.redis.hset(memories, field, row[:-1] + bytes([row[-1] ^ 1]))  # type: ignore[misc]
+    return layout
