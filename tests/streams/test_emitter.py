@@ -49,8 +49,8 @@ async def emitted(method: str, **given: Any) -> InputEvent:
     return decode(record.key, record.value).event
 
 
-BY_COMMAND = {"erase", "expire", "rebuild"}
-"""What operators send, by commands."""
+BY_COMMAND = {"rebuild"}
+"""What operators send, by a command."""
 
 
 def test_every_kind_of_event_has_a_method() -> None:
