@@ -68,7 +68,23 @@ def a_worker_dies(world: World, edge: int) -> None:
         worker.crash()
 
 
-A_WORKER_DIES = [partial(a_worker_dies, edge=edge) for edge in range(70)]
+A_WORKER_DIES = [partial(a_worker_dies, edge=edge) for edge in range(80)]
+
+
+def a_chunk_is_not_delivered(world: World) -> None:
+    """The consumer has lost one, and goes on with the next."""
+    world.events += [Event([K1]), Event([K1, K2])]
+    worker = world.start().run_until_idle()
+    world.events += [Event([K1]), Event([K2]), Event([K3]), Event([K1])]
+    worker.run_to("chunk").drop()
+    go_on(worker)
+
+
+def chunks_are_delivered_again(world: World) -> None:
+    """What was folded last has not been committed."""
+    world.events += [Event([K1]), Event([K1, K2]), Event([K2])]
+    world.start().run_to("commit").crash()
+    world.start().run_to("chunk").crash()
 
 
 def redis_loses_a_call_of_a_restore(world: World) -> None:
@@ -185,6 +201,8 @@ STORIES: list[Story] = [
     redis_is_emptied_under_an_owner,
     redis_falls_back_under_an_owner,
     redis_loses_a_call_of_a_restore,
+    a_chunk_is_not_delivered,
+    chunks_are_delivered_again,
     a_chunk_is_torn,
     a_stale_chunk_lands,
     a_stale_record_lands_in_a_chunk,
@@ -198,6 +216,10 @@ BROKEN: list[tuple[dict[str, Any], Sequence[Story]]] = [
     ({"partition": broken.UnfencedLoads}, [redis_is_emptied_under_an_owner]),
     ({"partition": broken.LoadsOfAnyPosition}, [redis_falls_back_under_an_owner]),
     ({"worker": broken.FlushesFirst}, A_WORKER_DIES),
+    ({"worker": broken.CommitsFirst}, A_WORKER_DIES),
+    ({"worker": broken.PassesGaps}, [a_chunk_is_not_delivered]),
+    ({"worker": broken.FoldsAgain}, [chunks_are_delivered_again]),
+    ({"ownership": broken.RestoresPastHoles}, A_WORKER_DIES),
     ({"ownership": broken.AppendsNothing}, A_WORKER_DIES),
     ({"ownership": broken.RestoresWithHoles}, A_WORKER_DIES),
     ({"ownership": broken.RestoresBlindly}, [redis_loses_a_call_of_a_restore]),

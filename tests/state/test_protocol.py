@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from moodstream.state import ownership
-from support.broken import FlushesFirst, LeavesLooseRows, UnfencedLoads
+from support import broken
 from support.fakes import Store
 from support.stepping import KEYS, Event, Worker, World, closed_ends
 
@@ -19,7 +19,7 @@ NAMES = ("A", "B", "C")
 SOME_KEYS = st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True)
 EVENTS = st.lists(st.builds(Event, SOME_KEYS, st.sampled_from([False] * 5 + [True])), min_size=1, max_size=4)
 WHO = st.sampled_from(NAMES)
-POINT = st.sampled_from(["append", "append.batch", "append.done", "apply", "apply.done", "load", "idle"])
+POINT = st.sampled_from(["append", "append.batch", "append.done", "apply", "apply.done", "load", "commit", "idle"])
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -75,6 +75,14 @@ class ProtocolMachine(RuleBasedStateMachine):
         if name in self.workers:
             self.workers[name].crash()
 
+    @rule(name=WHO, events=EVENTS, then=POINT)
+    def drop(self, name: str, events: list[Event], then: str) -> None:
+        """A worker's consumer loses a chunk and goes on."""
+        worker = self.busy(name, events)
+        worker.drop()
+        self.world.events += events
+        self.run(worker, then)
+
     @rule(ago=st.one_of(st.integers(2, 4), st.integers(2, 30), st.none()), name=WHO, then=POINT, events=EVENTS)
     def hurt_redis(self, ago: int | None, name: str, then: str, events: list[Event]) -> None:
         """Redis loses the newest changes, or all, and a worker goes on, perhaps one that has not noticed."""
@@ -126,9 +134,20 @@ TestProtocol.settings = settings(
 )
 
 
-@pytest.mark.parametrize(
-    "parts", [{"partition": UnfencedLoads}, {"ownership": LeavesLooseRows}, {"worker": FlushesFirst}]
-)
+BROKEN: list[dict[str, Any]] = [
+    {"partition": broken.UnfencedLoads},
+    {"ownership": broken.RestoresWithHoles},
+    {"ownership": broken.RestoresPastHoles},
+    {"ownership": broken.LeavesLooseRows},
+    {"ownership": broken.AppendsNothing},
+    {"worker": broken.FlushesFirst},
+    {"worker": broken.CommitsFirst},
+    {"worker": broken.PassesGaps},
+    {"worker": broken.FoldsAgain},
+]
+
+
+@pytest.mark.parametrize("parts", BROKEN, ids=[part.__name__ for parts in BROKEN for part in parts.values()])
 def test_the_machine_sees_a_broken_protocol(parts: dict[str, Any]) -> None:
     """Without which its silence would mean little; test_broken_protocols has a story for each rule."""
 

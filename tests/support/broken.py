@@ -11,7 +11,7 @@ from moodstream.schemas.changelog import Commit, LogRecord, Position, Replay
 from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import Wanted
 from support.fakes import FakePartition
-from support.stepping import Changes, Worker
+from support.stepping import Changes, Event, Worker
 
 
 class UnfencedLoads(FakePartition):
@@ -35,6 +35,46 @@ class FlushesFirst(Worker):
     async def write(self, rows: Changes, position: Position) -> None:
         await self.ownership.flush(rows, position)
         await self.ownership.append(rows, position)
+
+
+class CommitsFirst(Worker):
+    """Commits a chunk before Redis has it, and trusts what was committed, as consumers do by default."""
+
+    def begin(self) -> int:
+        return self.world.committed
+
+    async def write(self, rows: Changes, position: Position) -> None:
+        await self.commit(position.source)
+        await super().write(rows, position)
+
+
+class PassesGaps(Worker):
+    """Takes whatever is delivered for what comes next."""
+
+    async def deliver(self, start: int, events: Sequence[Event]) -> None:
+        known = self.ownership.position.source
+        if start + len(events) > known:
+            await self._process(max(start, known), events[max(known - start, 0) :])
+        await self.commit(start + len(events))
+
+
+class FoldsAgain(Worker):
+    """Does not look at what the state includes already."""
+
+    async def deliver(self, start: int, events: Sequence[Event]) -> None:
+        await self._process(start, events)
+        await self.commit(start + len(events))
+
+
+class RestoresPastHoles(Ownership):
+    """Goes on behind a part of the log that it was not given, as a recovery may that is interrupted."""
+
+    async def _read(self, start: int, end: int) -> AsyncIterator[list[LogRecord]]:
+        number = 0
+        async for records in super()._read(start, end):
+            number += 1
+            if number != 3:
+                yield records
 
 
 class AppendsNothing(Ownership):

@@ -21,7 +21,7 @@ from moodstream.schemas.changelog import (
     apply_commits,
     claim_mark,
 )
-from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.schemas.errors import Fenced, SourceGap, StateLost
 from moodstream.state.layout import Layout
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import Wanted
@@ -121,6 +121,8 @@ class World:
     ownership: type[Ownership] = Ownership
     partition: type[FakePartition] = FakePartition
     worker: type[Worker] | None = None
+    committed: int = 0
+    """Position of the source that the consumer group has committed: where the next worker's consumer may begin."""
     moments: list[Store] = field(default_factory=lambda: [Store()])
     """Redis after each change: what a replica, a backup or a log of commands may still hold."""
 
@@ -164,25 +166,29 @@ class World:
 
 
 class Worker:
-    """A worker that acquires, then folds chunk after chunk. `point` is where it stands; `ended` why it stopped."""
+    """A worker that acquires, then folds chunk after chunk. `point` is where it stands; `ended` why it stopped.
+
+    Chunks are delivered to it from `cursor` on, by a consumer that it does not trust.
+    """
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
         self.point = "start"
         self.ended: Exception | None = None
+        self.cursor = 0
         state = world.partition(world.store, LAYOUT, stop_here)
         self.changelog = FakeChangelog(world.log, stop_here, world.batch)
         self.ownership = world.ownership(0, LAYOUT, self.changelog, state, name)
         self._life: Coroutine[Any, Any, None] = self._live()
 
     def step(self) -> None:
-        """Go on to the next edge, or to the end: `Fenced` or `StateLost`; anything else is a bug and is raised."""
+        """Go on to the next edge, or to the end: `Fenced`, `StateLost`, `SourceGap`; anything else is a bug."""
         if self.ended is not None:
             return
         try:
             self.point = self._life.send(None)
-        except (Fenced, StateLost) as error:
+        except (Fenced, SourceGap, StateLost) as error:
             self.ended = error
         self.world.remember()
 
@@ -210,16 +216,39 @@ class Worker:
         self._life.close()
         self.ended = self.ended or RuntimeError("crashed")
 
+    def drop(self) -> None:
+        """Have the consumer lose the next chunk, as one may that is interrupted while it resumes."""
+        self.cursor = min(self.cursor + self.world.chunk, len(self.world.events))
+
     async def _live(self) -> None:
         await self.ownership.acquire()
+        self.cursor = self.begin()
         while True:
-            start = self.ownership.position.source
-            events = self.world.events[start : start + self.world.chunk]
-            if events:
+            if self.cursor < len(self.world.events):
                 await stop_here("chunk")
-                await self._process(start, events)
+                start, events = self.cursor, self.world.events[self.cursor :][: self.world.chunk]
+                self.cursor += len(events)
+                await self.deliver(start, events)
             else:
                 await stop_here("idle")
+
+    def begin(self) -> int:
+        """Where the consumer begins: never beyond the state; before it, where more was folded than committed."""
+        return min(self.ownership.position.source, self.world.committed)
+
+    async def deliver(self, start: int, events: Sequence[Event]) -> None:
+        """Take a chunk: refuse one that does not follow what is known, skip what is."""
+        known = self.ownership.position.source
+        if start > known:
+            raise SourceGap(f"{known} goes on at {start}")
+        if start + len(events) > known:
+            await self._process(known, events[known - start :])
+        await self.commit(start + len(events))
+
+    async def commit(self, end: int) -> None:
+        """Commit the position of the source."""
+        await stop_here("commit")
+        self.world.committed = end
 
     async def _process(self, start: int, events: Sequence[Event]) -> None:
         rows = await self._load(sorted({key for event in events for key in event.keys}))
