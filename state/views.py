@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from struct import Struct as Packing
 from typing import NamedTuple
@@ -58,11 +59,12 @@ class KnownFolds:
     def of(cls, raw: Mapping[bytes, bytes]) -> KnownFolds:
         """Read the hash of the deployment."""
         said = raw.get(FOLD_FIELD)
-        profiles = {
-            bytes.fromhex(name.removeprefix(PROFILE_FIELD).decode()): ProfileValues.from_canonical(value)
-            for name, value in raw.items()
-            if name.startswith(PROFILE_FIELD)
-        }
+        profiles: dict[bytes, ProfileValues] = {}
+        for name, value in raw.items():
+            if name.startswith(PROFILE_FIELD):
+                with suppress(ValueError):  # of a newer release, with fields that this one does not know
+                    stamp = bytes.fromhex(name.removeprefix(PROFILE_FIELD).decode())
+                    profiles[stamp] = ProfileValues.from_canonical(value)
         return cls(None if said is None else bytes.fromhex(said.split()[2].decode()), profiles)
 
 

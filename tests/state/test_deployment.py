@@ -9,6 +9,7 @@ from moodstream.schemas.errors import FoldMismatch, Restoring
 from moodstream.schemas.profile import ProfileValues
 from moodstream.state.connection import connect
 from moodstream.state.deployment import declare_fold
+from moodstream.state.layout import format_key
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import PROFILE
 from moodstream.state.settings import StateSettings
@@ -68,3 +69,15 @@ async def test_a_view_has_the_default_profile_of_its_rows(
     await declare(settings, SECOND)
     assert (await reader.agent("t", "b", (PROFILE,))).profile.values == SIX
     assert (await reader.default_profile(PARAMS)) == ProfileValues()
+
+
+async def test_a_profile_of_a_newer_release_is_no_matter_to_readers_of_other_rows(
+    settings: StateSettings, stored: Stored, reader: StateReader
+) -> None:
+    await declare(settings, STANDARD)
+    newer = {"profile:" + "02" * 8: b'{"of": "another release"}', "fold": "2 0 " + "02" * 8}
+    stored.redis.hset(format_key(stored.prefix), mapping=newer)
+    assert await reader.default_profile(STANDARD.stamp) == STANDARD.default_profile
+    assert (await reader.folds()).newest == b"\x02" * 8
+    with pytest.raises(FoldMismatch, match="gone on to fold 2"):
+        await declare(settings, STANDARD)
