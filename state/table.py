@@ -118,11 +118,20 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
 
     async def _check(self) -> None:
         """Check, as soon as Redis answers, that it may still hold this deployment."""
-        home, waited = await self._lives.home(), False
+        home = await self._lives.home()
+
+        async def check() -> None:
+            await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions, home)
+            await declare_fold(self._redis, self._settings, self._fold, starting=False)
+
+        await self._patiently(check)
+
+    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step that may be repeated as soon as Redis answers."""
+        waited = False
         while True:
             try:
-                await check_deployment(self._redis, self._settings, self.app.conf.topic_partitions, home)
-                await declare_fold(self._redis, self._settings, self._fold, starting=False)
+                await step()
             except StoreUnavailable as error:
                 waited = True
                 self._on_wait(error.detail)
@@ -173,10 +182,14 @@ class RedisTableStore(SerializedStore):  # type: ignore[misc]
 
     async def _check_log(self, layout: Layout, incarnation: bytes) -> None:
         """Take the rows of another log over only where that log's workers are gone."""
-        async with reported(self._settings.address):
-            known = await call(self._redis, "HGET", layout.meta, "incarnation")
-        if known not in (None, incarnation):
-            await refuse_neighbours(self._redis, self._settings, self._lives.broker)
+
+        async def check() -> None:
+            async with reported(self._settings.address):
+                known = await call(self._redis, "HGET", layout.meta, "incarnation")
+            if known not in (None, incarnation):
+                await refuse_neighbours(self._redis, self._settings, self._lives.broker)
+
+        await self._patiently(check)
 
     async def check_held(self) -> str | None:
         """See whether Redis may have begun to evict; while it may, every call waits. Gives the reason.

@@ -108,6 +108,7 @@ async def test_a_rebalance_while_workers_restore(run: Running) -> None:
         redis.resume()
     await all_back(run)
     assert all(said[-3:] == ["claiming", "restoring", "ready"] for said in phases(stays).values())
+    assert not stays.said('"starts again"'), "it waits for Redis"
 
 
 async def both_restore(run: Running, second: WorkerProcess) -> bool:
