@@ -13,10 +13,12 @@ import structlog
 
 from moodstream.affect.params import Fold
 from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
+from moodstream.agents.decode import Record
 from moodstream.agents.migrations import Migration
 from moodstream.agents.refold import EventSource, Rows, notice_of, refold
+from moodstream.schemas.errors import Fenced
 from moodstream.state.marker_row import Markers
-from moodstream.state.ownership import Ownership
+from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import Wanted
 from moodstream.state.rows import MOOD, PROFILE, Row, RowError, hash_key, row_key, unpack_row
 from moodstream.streams.settings import StreamSettings
@@ -57,7 +59,7 @@ class Rebuilder:
             start = await self.start()
         bounds = start, self.ownership.position.source
         partition = self.ownership.partition, self._settings.partitions
-        made = await refold(self.source, partition, keys, bounds, self.fold, self._settings.limits, before)
+        made = await refold(_WhileOwned(self), partition, keys, bounds, self.fold, self._settings.limits, before)
 
         def convert(key: bytes, stored: Rows) -> tuple[AgentRows, Rows]:
             rows = made[key].rows(notice_of(key, stored))
@@ -120,6 +122,23 @@ class Rebuilder:
         position = self.ownership.position
         await self.ownership.append(rows, position)
         await self.ownership.flush(rows, position)
+
+
+class _WhileOwned:
+    """The log, for as long as the partition is this owner's: a read takes long, a rebalance comes any time."""
+
+    def __init__(self, rebuilder: Rebuilder) -> None:
+        self._source = rebuilder.source
+        self._owned = rebuilder.ownership
+
+    async def start(self, partition: int) -> int:
+        return await self._source.start(partition)
+
+    async def read(self, partition: int, start: int, end: int) -> AsyncIterator[Sequence[Record]]:
+        async for records in self._source.read(partition, start, end):
+            if self._owned.phase is Phase.CLOSED:
+                raise Fenced(f"partition {partition} was taken away while its agents were folded again")
+            yield records
 
 
 class _Convert(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from moodstream.agents.migrations import MIGRATIONS
 from moodstream.agents.rebuild import Rebuilder
 from moodstream.agents.settings import WorkerSettings
 from moodstream.agents.upgrade import Upgrade
-from moodstream.schemas.errors import BrokerUnavailable, FoldMismatch
+from moodstream.schemas.errors import BrokerUnavailable, Fenced, FoldMismatch
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import split_key
 from moodstream.schemas.profile import AgentProfile, ProfileValues
@@ -178,6 +178,26 @@ async def test_redis_lost_in_the_middle_is_no_matter(monkeypatch: pytest.MonkeyP
     line.store.become(Store())
     await upgraded(line, ListLog(RECORDS))
     assert pure(line.store) == pure(new.store)
+
+
+async def test_a_partition_that_is_taken_away_is_not_read_to_its_end() -> None:
+    line = await folded(STANDARD)
+    owner = await line.owner()
+
+    class Log(ListLog):
+        pages = 0
+
+        async def read(self, partition: int, start: int, end: int) -> AsyncIterator[list[Any]]:
+            async for page in super().read(partition, start, end):
+                self.pages += 1
+                if self.pages == 2:
+                    owner.close()
+                yield page
+
+    log = Log(RECORDS)
+    with pytest.raises(Fenced):
+        await Upgrade(Rebuilder(owner, log, SETTINGS, SECOND), (), Told(), asyncio.Lock()).run()
+    assert log.pages == 2
 
 
 @pytest.mark.parametrize("lost", [False, True])
