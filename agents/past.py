@@ -42,10 +42,15 @@ class Dated(NamedTuple):
         """Read what is needed of a row. Raises `RowError`."""
         row, ident = unpack_row(data), bucket_and_id(suffix)[1]
         if row.kind is Kind.SHIFT:
-            return cls(row.kind, ident, Shift.unpack(ident, row.body).t)
+            return cls.of_shift(ident, row.body)
         if row.kind is Kind.ERASED:
             return cls(row.kind, ident, Stub.decode(row.body).ms)
         return cls.of_memory(ident, MemoryRow.decode(row.body).content)
+
+    @classmethod
+    def of_shift(cls, ident: bytes, body: bytes) -> Dated:
+        """The same of the body of a shift row."""
+        return cls(Kind.SHIFT, ident, Shift.unpack(ident, body).t)
 
     @classmethod
     def of_memory(cls, ident: bytes, content: MemoryContent) -> Dated:

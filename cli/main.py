@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from moodstream import __version__
-from moodstream.cli import audit, dead, publish, reads, rebuild, replay, serve, topics, up, worker
+from moodstream.cli import audit, dead, erase, publish, reads, rebuild, replay, serve, sweep, topics, up, worker
 from moodstream.cli.output import write_error
 from moodstream.cli.settings import CONFIG_VARIABLE
 from moodstream.schemas.errors import InvalidUsage, MoodstreamError
@@ -56,7 +56,7 @@ def start(
         os.environ[CONFIG_VARIABLE] = str(config.absolute())
 
 
-for module in (up, worker, serve, topics, publish, replay, reads, audit, dead, rebuild):
+for module in (up, worker, serve, topics, publish, replay, reads, audit, dead, rebuild, erase, sweep):
     module.register(app)
 
 

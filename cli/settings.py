@@ -24,6 +24,7 @@ from pydantic_settings import (
 
 from moodstream.affect.settings import FoldSettings
 from moodstream.agents.settings import WorkerSettings
+from moodstream.cli.keeping import SweepSettings
 from moodstream.query.settings import QuerySettings
 from moodstream.schemas.errors import InvalidSettings
 from moodstream.state.settings import StateSettings
@@ -61,6 +62,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     fold: FoldSettings = Field(default_factory=FoldSettings)
     query: QuerySettings = Field(default_factory=QuerySettings)
+    sweep: SweepSettings = Field(default_factory=SweepSettings)
     up: UpSettings = Field(default_factory=UpSettings)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
 

@@ -154,6 +154,21 @@ class StateReader:
             raise NotFound(_NO_MEMORY)
         return found
 
+    async def suffixes(self, view: AgentView) -> list[bytes]:
+        """Which rows the agent has, besides those of its buckets: also those of pairs."""
+        found: list[bytes] = []
+        async with reported(self.settings.address):
+            pages = scanning.hash_pages(self._redis, [self._layout(view.meta.partition).agent(view.key)])
+            async for _, fields, _ in pages:
+                found += fields
+        return sorted(set(found))
+
+    async def count(self, view: AgentView) -> int:
+        """How many memories the agent has; those that were erased by their id are counted too."""
+        async with reported(self.settings.address):
+            found: int = await call(self._redis, "HLEN", self._layout(view.meta.partition).ids(view.key))
+        return found
+
     async def confirm(self, view: AgentView) -> None:
         """Refuse what was read in steps if its partition lost rows meanwhile. Raises `Restoring`.
 

@@ -15,7 +15,7 @@ from moodstream.schemas.errors import MissingExtra
 from support.servers import free_ports
 
 COMMANDS = ("up", "worker", "serve", "topics", "publish", "replay", "audit")
-COMMANDS += ("agents", "mood", "trends", "rebuild", "recall", "memories", "dead")
+COMMANDS += ("agents", "mood", "trends", "rebuild", "recall", "memories", "dead", "erase", "sweep")
 GROUPS = {"topics": ["create"], "dead": ["list"]}
 """One command of each that has several."""
 
