@@ -26,13 +26,14 @@ def main() -> None:
     options = parsed(sys.argv[1:])
     for name in ("aiokafka", "kafka", "httpx", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # they complain of what is done to them on purpose
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TOLD_TO_STOP))
     try:
         problem = commands.fetch_kafka()
         if problem:
             raise RuntimeError(problem)
         memory = Memory.opened(options.identity, options.resume)
         asyncio.run(drill(options, memory))
+    except asyncio.CancelledError:
+        sys.exit(TOLD_TO_STOP)
     except (OSError, OtherDrillError, RuntimeError, TimeoutError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(CANNOT)
@@ -41,6 +42,9 @@ def main() -> None:
 
 async def drill(options: Options, memory: Memory) -> None:
     """Run the rounds that are missing."""
+    me = asyncio.current_task()
+    if me is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
     numbers = memory.missing(options.rounds) if options.only is None else [options.only]
     console = Console(stderr=True, highlight=False)
     columns = (

@@ -117,6 +117,12 @@ def false_reads(truth: Truth, answers: Iterable[Answer]) -> list[str]:
     return [text for answer in answers if (text := _false(truth, answer))]
 
 
+def vanished(truth: Truth, gone: Iterable[tuple[str, str]]) -> list[str]:
+    """Agents that readers had found and then not, though nobody had erased them: a Redis without rows shows so."""
+    keys = sorted(agent_key(*agent) for agent in gone)
+    return [f"{key.decode()}: not found any more" for key in keys if not truth.lives.get(key, Life()).erased]
+
+
 def _false(truth: Truth, answer: Answer) -> str:
     key = agent_key(answer.tenant, answer.agent)
     version = answer.body["applied"]["version"]

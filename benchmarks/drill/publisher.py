@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 
 from drill.names import PARTITIONS, Names
 from drill.story import Raw
+from drill.waiting import end
 from moodstream.schemas.errors import MoodstreamError
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, partition_of
@@ -56,7 +57,7 @@ class Publisher:
                 self.todo[: len(batch)] = await self._send(batch)
                 await asyncio.sleep(STEP_SECONDS)
         finally:
-            offering.cancel()
+            await end([offering])
 
     async def _offer(self, items: Sequence[Item], rate: float) -> None:
         """Let items become due, whether or not the broker takes any."""

@@ -38,6 +38,10 @@ class Reader:
     answers: list[Answer] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     """How often which status was answered, or that nothing was."""
+    known: set[tuple[str, str]] = field(default_factory=set)
+    """Tenant and agent of those that were found once."""
+    gone: set[tuple[str, str]] = field(default_factory=set)
+    """Those that were found once, and later not."""
     broken: list[str] = field(default_factory=list)
     """Answers that no fault excuses, such as a 500."""
 
@@ -62,8 +66,11 @@ class Reader:
     def _keep(self, answer: httpx.Response, tenant: str, agent: str, what: str) -> None:
         self.statuses[str(answer.status_code)] += 1
         if answer.status_code == httpx.codes.OK:
+            self.known.add((tenant, agent))
             self.answers.append(Answer(tenant, agent, what, answer.json()))
-        elif answer.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.SERVICE_UNAVAILABLE):
+        elif answer.status_code == httpx.codes.NOT_FOUND:
+            self.gone |= self.known & {(tenant, agent)}
+        elif answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
             self.broken.append(f"{answer.request.url}: {answer.status_code} {answer.text[:300]}")
 
 

@@ -136,6 +136,12 @@ def test_a_mood_that_was_announced_may_be_gone_with_its_agent_and_not_otherwise(
     assert len(checks.unannounced(Truth(lives={key: Life()}), {key: 7})) == 1
 
 
+def test_an_agent_may_vanish_when_it_was_erased_and_not_otherwise() -> None:
+    truth = Truth(lives={agent_key("red", "ada"): Life(erased=True), agent_key("red", "bea"): Life()})
+    assert checks.vanished(truth, [("red", "ada")]) == []
+    assert len(checks.vanished(truth, [("red", "ada"), ("red", "bea")])) == 1
+
+
 def altered(answer: Answer, change: Callable[[dict[str, Any]], None]) -> Answer:
     change(answer.body)
     return answer
