@@ -107,7 +107,8 @@ class Erasing:
         if self.agent.exists(suffix):
             self.agent.drop(suffix)
             self._keep_trends(self._without_pair)
-        self._keep_notices(lambda name: name.partition("/")[2] != other)
+        told = self.agent.exists(TRENDS)
+        self._keep_notices(lambda name: name.partition("/")[2] not in ((other,) if told else ("", other)))
 
     def _memory(self, event: Erase, ms: int) -> None:
         """Put a stub into the place of the memory; an event that is not known is remembered by its id."""
