@@ -29,7 +29,7 @@ from moodstream.state.rows import HEADER, kind_of, pack_row, split_row_key
 from support.fakes import FakeChangelog, FakePartition, Log, Store
 
 LAYOUT = Layout("test.", 0)
-KEYS = (b"t/a\0mood", b"t/a\0pair/b", b"t/b\0mood", b"t/b\0trends")
+KEYS = (b"t/a\0mood", b"t/a\0pair/b", b"t/b\0mood", b"\0erased/" + bytes(12))
 """Row keys of the world."""
 _PARAMS = b"\x01" * 8
 
