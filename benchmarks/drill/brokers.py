@@ -16,6 +16,8 @@ _COMMON = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "group.min.session.timeout.ms": "1000",
+    # How long a killed broker counts as alive: so long nobody else leads its partitions, and it may not come back.
+    "broker.session.timeout.ms": "6000",
     "log.segment.delete.delay.ms": "1000",
 }
 _REPLICAS = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
