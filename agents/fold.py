@@ -102,7 +102,7 @@ class Folding:
         event = entry.event
         if isinstance(event, _CONTROLS):
             self._control(agent, entry, event)
-        elif agent.markers and covered(agent.markers, event, entry.offset):
+        elif agent.markers.marks and covered(agent.markers, event, entry.offset):
             self.changes.erased += 1
         elif isinstance(event, AgentProfile):
             _fold_profile(agent, entry, event, self.changes)
@@ -169,7 +169,7 @@ def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict
         return
     values = agent.profile.values
     delta = appraise(entry.event, values.rules, values.gains)
-    if delta is not None and agent.markers and moves_no_mood(agent.markers, entry.offset, entry.us // _US_PER_MS):
+    if delta is not None and agent.markers.marks and moves_no_mood(agent.markers, entry.offset, entry.us // _US_PER_MS):
         delta = None
     shifted = None if delta is None else (*delta, *_in_force(agent.profile))
     body = MemoryRow(content, shifted).encode()
@@ -201,7 +201,7 @@ def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cau
 
 def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes: Changes) -> None:
     for one in shifts:
-        if agent.markers and agent.markers.expired(_MOOD_DOMAIN, one.t):
+        if agent.markers.marks and agent.markers.expired(_MOOD_DOMAIN, one.t):
             continue
         key = row_key(agent.key, shift_suffix(bucket_of(one.t * _US_PER_MS), one.id))
         changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), agent.fold.stamp)
