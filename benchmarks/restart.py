@@ -13,7 +13,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from rich.table import Table
 from bench.filling import Template, fold
 from bench.places import deployed, pids, say, servers
 from bench.process import cpu_seconds, machine_seconds
-from bench.worker import epochs, ready, restored, used, worker
+from bench.worker import check_alive, epochs, ready, restored, used, worker
 from bench.workload import Workload
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, partition_of
@@ -33,6 +33,7 @@ from moodstream.streams.bus import Bus
 from support.deployments import Deployment
 from support.events import T0_MS, outcome
 from support.platforms import Platform
+from support.running import WorkerProcess
 from support.waiting import eventually
 
 MOST = 1.5
@@ -107,17 +108,22 @@ async def one_run(deployment: Deployment, agents: int, number: int, redis: Redis
         with worker(deployment, log) as process:
             await bus.fire_all(events)
             ready_s, visible_s = await asyncio.gather(
-                taken(began, lambda: ready(redis, deployment, before)),
-                taken(began, lambda: visible(redis, deployment, events)),
+                taken(process, began, lambda: ready(redis, deployment, before)),
+                taken(process, began, lambda: visible(redis, deployment, events)),
             )
             load = machine_seconds() - cpu_seconds(own) - load
             cpu, rss = used(process)
     return Run(agents, ready_s, visible_s, restored(log).rows, rss, max(load - cpu, 0) / max(ready_s, visible_s))
 
 
-async def taken(began: float, condition: object) -> float:
+async def taken(process: WorkerProcess, began: float, condition: Callable[[], Awaitable[bool]]) -> float:
     """How long it took until a condition held."""
-    await eventually(condition, seconds=120, what="the restart")  # type: ignore[arg-type]
+
+    async def holds() -> bool:
+        check_alive(process)
+        return await condition()
+
+    await eventually(holds, seconds=120, what="the restart")
     return time.monotonic() - began
 
 

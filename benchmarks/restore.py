@@ -17,37 +17,27 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from redis.asyncio import Redis
 from rich.console import Console
 from rich.table import Table
 
-from bench.filling import POSITION, Filled, Template, fold
+from bench.filling import Filled, Template, fold
 from bench.places import changelog_of, deployed, pids, say, servers
 from bench.process import cpu_seconds, machine_seconds
-from bench.worker import ready, restored, used, worker
+from bench.worker import check_alive, ready, restored, used, worker
 from bench.workload import Workload
 from moodstream.cli.chat_events import Talk, plan, to_events
 from moodstream.cli.chatlog import read_messages
 from moodstream.schemas.codec import encode
-from moodstream.streams.changelog import KafkaChangelog
+from support.compaction import compacted
 from support.deployments import Deployment
 from support.platforms import Platform
+from support.running import WorkerProcess
 from support.waiting import eventually
 
 FLOOR = 50_000
 TEMPLATE_AGENTS = 500
 EVENTS_PER_AGENT = 30
-GAP_WITHIN = 20_000
-"""A log that was compacted has gaps among its first so many offsets."""
-CLEAN_AT_ONCE = {
-    "cleanup.policy": "compact",
-    "min.insync.replicas": "1",
-    "segment.ms": "500",
-    "min.cleanable.dirty.ratio": "0.001",
-    "min.compaction.lag.ms": "0",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,7 @@ async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) 
     say(f"{template.rows / template.agents:.0f} rows an agent; writing the changelogs of {options.agents:,} agents")
     logs = {
         "as written": await deployed(platform, "written", template, options.agents),
-        "compacted": await compacted(platform, template, options.agents),
+        "compacted": await cleaned(platform, template, options.agents),
     }
     runs = []
     async with Redis.from_url(platform.redis_url) as redis:
@@ -117,7 +107,7 @@ async def one_run(name: str, deployment: Deployment, filled: Filled, redis: Redi
     own = pids(deployment.platform)
     began, load = time.monotonic(), machine_seconds() - cpu_seconds(own)
     with worker(deployment, log) as process:
-        await eventually(lambda: is_ready(redis, deployment), seconds=600, what="the restore")
+        await eventually(lambda: is_ready(redis, deployment, process), seconds=600, what="the restore")
         seconds, load = time.monotonic() - began, machine_seconds() - cpu_seconds(own) - load
         cpu, rss = used(process)
     found = restored(log)
@@ -126,39 +116,18 @@ async def one_run(name: str, deployment: Deployment, filled: Filled, redis: Redi
     return Run(name, found.rows, mean, found.seconds, found.rows_per_s, cpu / found.rows * 1e6, rss, seconds, foreign)
 
 
-async def is_ready(redis: Redis, deployment: Deployment) -> bool:
+async def is_ready(redis: Redis, deployment: Deployment, process: WorkerProcess) -> bool:
     """Whether every partition is restored: before, there is nothing at all."""
+    check_alive(process)
     return await ready(redis, deployment, [None] * deployment.streams.partitions)
 
 
-async def compacted(platform: Platform, template: Template, agents: int) -> tuple[Deployment, Filled]:
+async def cleaned(platform: Platform, template: Template, agents: int) -> tuple[Deployment, Filled]:
     """Write a log, delete one agent in twenty, and wait for the broker's cleaner."""
     deployment, filled = await deployed(platform, "compacted", template, agents, erased=20)
-    await set_config(deployment, CLEAN_AT_ONCE)
     async with changelog_of(deployment.streams) as log:
-        for partition, mark in enumerate(filled.marks):
-            await eventually(lambda p=partition, m=mark: is_cleaned(log, p, m), seconds=120, what="compaction")
+        await compacted(log, deployment.streams, filled.marks)
     return deployment, filled
-
-
-async def is_cleaned(log: KafkaChangelog, partition: int, mark: bytes) -> bool:
-    """Whether the log's offsets have gaps; else give the cleaner reason: it leaves the newest segment alone."""
-    async for records in log.read(partition, 0, GAP_WITHIN):
-        if records[-1].offset - records[0].offset >= len(records):
-            return True
-    await log.append(partition, mark, [POSITION])
-    return False
-
-
-async def set_config(deployment: Deployment, config: dict[str, str]) -> None:
-    """Change how the changelog is kept."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=deployment.platform.bootstrap)
-    await admin.start()
-    try:
-        topic = deployment.streams.topics.changelog
-        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=config)])
-    finally:
-        await admin.close()
 
 
 def report(runs: list[Run], *, as_json: bool) -> None:

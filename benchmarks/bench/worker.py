@@ -66,6 +66,12 @@ def worker(deployment: Deployment, log: Path) -> Iterator[WorkerProcess]:
         one.end()
 
 
+def check_alive(one: WorkerProcess) -> None:
+    """Raise RuntimeError with the end of its log where a worker has ended."""
+    if one.process is None or one.process.poll() is not None:
+        raise RuntimeError(f"the worker has ended; its log ends:\n{one.log.read_text(errors='replace')[-3000:]}")
+
+
 def used(one: WorkerProcess) -> tuple[float, float]:
     """CPU seconds so far, and the largest resident size in MB."""
     pids = tree(one.process.pid) if one.process else []

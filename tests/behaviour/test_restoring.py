@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from bench.filling import POSITION, Filled, fill, fold
+from bench.filling import Filled, fill, fold
 from bench.workload import Workload
 from moodstream.state.layout import Layout
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import RedisPartition
 from moodstream.streams.changelog import KafkaChangelog, read_changelog
 from moodstream.streams.sending import open_producer
+from support.compaction import compacted
 from support.events import T0_MS, outcome
 from support.running import Running, WorkerProcess
 from support.waiting import eventually
 
 MANY = 10_000
 """Agents whose restore takes a second or more."""
-CLEAN_AT_ONCE = {
-    "cleanup.policy": "compact",
-    "min.insync.replicas": "1",
-    "segment.ms": "500",
-    "min.cleanable.dirty.ratio": "0.001",
-    "min.compaction.lag.ms": "0",
-}
 
 
 async def filled(run: Running, agents: int, erased: int = 0) -> Filled:
@@ -157,33 +148,11 @@ async def test_a_restore_of_one_partition_moves_on_by_position(run: Running) -> 
 
 
 async def _compacted(run: Running, done: Filled) -> None:
-    """Have the cleaner come: it leaves the newest segment alone, so give it reason until the log has gaps."""
-    streams = run.deployment.streams
-    admin = AIOKafkaAdminClient(bootstrap_servers=run.deployment.platform.bootstrap)
-    await admin.start()
+    producer = await open_producer(run.deployment.streams)
     try:
-        topic = streams.topics.changelog
-        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=CLEAN_AT_ONCE)])
-    finally:
-        await admin.close()
-    producer = await open_producer(streams)
-    try:
-        for number, mark in enumerate(done.marks):
-            gaps = _gaps(KafkaChangelog(streams, producer), number, mark)
-            await eventually(gaps, seconds=90, what="compaction")
+        await compacted(KafkaChangelog(run.deployment.streams, producer), run.deployment.streams, done.marks)
     finally:
         await producer.stop()
-
-
-def _gaps(changelog: KafkaChangelog, partition: int, mark: bytes) -> Callable[[], object]:
-    async def has_gaps() -> bool:
-        async for records in changelog.read(partition, 0, 1_000):
-            if records[-1].offset - records[0].offset >= len(records):
-                return True
-        await changelog.append(partition, mark, [POSITION])
-        return False
-
-    return has_gaps
 
 
 async def _tombstones(run: Running, partition: int) -> int:
