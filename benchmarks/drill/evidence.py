@@ -22,6 +22,9 @@ from moodstream.schemas.identity import agent_key
 from moodstream.streams.settings import StreamSettings
 
 _ERRORS = "__streams.errors."
+_AUDITS, _PAUSE_SECONDS = 5, 1.0
+_CANNOT = 2
+"""Exit code of an audit that could not be made."""
 
 
 @dataclass
@@ -54,22 +57,41 @@ async def gather(names: Names, redis: str, folder: Path) -> Evidence:
 
 
 async def audit(names: Names, redis: str, folder: Path) -> dict[str, Any]:
-    """Run `moodstream audit --json`; its output stays in the folder."""
+    """Run `moodstream audit --json`; its output stays in the folder.
+
+    Again where it cannot be made just now: on a busy machine a worker may lose its session, and restore a partition.
+    """
+    found: dict[str, Any] = {}
+    for _ in range(_AUDITS):
+        found = await _audit(names, redis, folder / "audit.txt")
+        if found["exit"] != _CANNOT:
+            break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return found
+
+
+async def _audit(names: Names, redis: str, output: Path) -> dict[str, Any]:
     environment = names.environment | {"MOODSTREAM_STATE__URL": redis, "MOODSTREAM_STREAMS__BOOTSTRAP": names.bootstrap}
-    with (folder / "audit.txt").open("wb") as out:
+    with output.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "moodstream", "audit", "--json", "--show", "1000"),
-            cwd=folder,
+            cwd=output.parent,
             env=environment,
             stdout=out,
             stderr=out,
         )
         code = await process.wait()
-    lines = (folder / "audit.txt").read_text(errors="replace").strip().splitlines()
+    return {**last_line(output), "exit": code}
+
+
+def last_line(output: Path) -> dict[str, Any]:
+    """The object at the end of what a command wrote; what it said instead where there is none."""
+    lines = output.read_text(errors="replace").strip().splitlines()
     try:
-        return {**json.loads(lines[-1]), "exit": code}
+        found: dict[str, Any] = json.loads(lines[-1])
     except (IndexError, ValueError):
-        return {"exit": code}
+        return {"said": lines[-1:]}
+    return found
 
 
 Logs = dict[int, list[Record]]

@@ -13,6 +13,7 @@ import httpx
 from drill.story import AGENTS, END_MS
 from moodstream.schemas.identity import encode_id
 from moodstream.schemas.instants import from_ms, iso
+from support.waiting import eventually
 
 PAUSE_SECONDS = 0.04
 _PATIENCE_SECONDS = 6.0
@@ -75,13 +76,21 @@ class Reader:
 
 
 async def everything(url: str, tenant: str, agent: str) -> list[dict[str, Any]]:
-    """All memories of an agent, page by page; none where the service knows no such agent."""
+    """All memories of an agent, page by page; none where the service knows no such agent.
+
+    Waits while the service says that it cannot answer now: on a busy machine a worker may lose its session just then.
+    """
     found: list[dict[str, Any]] = []
     path = f"/v1/tenants/{encode_id(tenant)}/agents/{encode_id(agent)}/memories"
     asked: dict[str, str] = {"limit": str(_PAGE)}
     async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
-        while True:
+
+        async def answered() -> httpx.Response | None:
             answer = await client.get(path, params=asked)
+            return None if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else answer
+
+        while True:
+            answer = await eventually(answered, what=f"an answer about {agent}")
             if answer.status_code == httpx.codes.NOT_FOUND:
                 return found
             body = answer.raise_for_status().json()

@@ -53,6 +53,7 @@ class ClusterStore:
         nodes = self._running.nodes
         to = nodes[(nodes.index(self._running.owner(slot)) + 1) % len(nodes)]
         self.moved += self._running.move(slot, to, keys=_KEYS_AT_ONCE)
+        self._running.settle()
 
     @property
     def _running(self) -> Cluster:

@@ -87,6 +87,20 @@ class Cluster:
         info = self._ask(node, "CLUSTER", "INFO")
         return b"cluster_state:ok" in info and b"cluster_slots_assigned:16384" in info
 
+    def settle(self) -> None:
+        """Wait until all nodes know the same masters and the same epoch.
+
+        A node that takes a slot before it has heard of the last move may take the same epoch, and one of the two moves
+        is undone.
+        """
+        wait_until(lambda: len({self._view(node) for node in self.nodes}) == 1, seconds=30, what="nodes that agree")
+
+    def _view(self, node: Server) -> tuple[bytes, str]:
+        """What a node knows: the current epoch, and who has which slots."""
+        lines = self._ask(node, "CLUSTER", "INFO").splitlines()
+        slots = sorted((first, last, master[1]) for first, last, master, *_ in self._ask(node, "CLUSTER", "SLOTS"))
+        return next(line for line in lines if line.startswith(b"cluster_current_epoch:")), repr(slots)
+
     def emptied(self) -> None:
         """Delete every key of every node."""
         for node in self.nodes:
