@@ -75,6 +75,7 @@ class Changes:
     profiled: bool = False
     """Whether there is a new profile, or none any more."""
     mood_erased: bool = False
+    """Whether an erasure changed the mood, or took what was told as its cause."""
 
 
 def fold_events(agent: AgentRows, entries: Sequence[Entry], known: Mapping[bytes, bytes | None]) -> Changes:
@@ -129,6 +130,7 @@ class Folding:
         else:
             erasing.expire(event)
         erasing.settle(entry.ident)
+        changes.mood_erased |= agent.touched.get(MOOD) == entry.offset
         changes.accepted += 1
         if agent.facts.accepted:
             agent.facts.accepted += 1
@@ -142,7 +144,6 @@ def _tell(event: Erase, changes: Changes) -> None:
         changes.profiled = True
     elif event.domain == "mood":
         changes.octants.clear()
-        changes.mood_erased = True
 
 
 def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: Changes) -> None:

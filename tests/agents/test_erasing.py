@@ -190,6 +190,31 @@ async def test_after_the_erasure_of_its_mood_an_agent_is_said_to_be_at_rest() ->
     assert (told["cause"], told["mood"], told["displacement"]) == ("erased", [0.5, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize(
+    "taken",
+    [
+        erase(T, A, "x", T0_MS + 9, memory_id="o1"),
+        erase(T, A, "x", T0_MS + 9, domain="experience"),
+        expire(T, A, "x", T0_MS + 9),
+    ],
+    ids=["memory", "domain", "expiry"],
+)
+async def test_who_was_told_a_cause_is_told_that_it_was_erased(taken: InputEvent) -> None:
+    line = Line()
+    await fold(line, [outcome(T, A, "o0", T0_MS), outcome(T, A, "o1", T0_MS + 8), taken], [2])
+    first, last = (json.loads(sent.value or b"") for sent in line.producer.of(SETTINGS.topics.mood))
+    assert (first["cause"], last["cause"]) == ("o1 ended", "erased")
+    assert (first["sequence"], last["sequence"]) == (1, 2)
+    assert last["displacement"] == first["displacement"]
+
+
+async def test_an_erasure_that_leaves_the_mood_alone_is_not_told() -> None:
+    line = Line()
+    taken = erase(T, A, "x", T0_MS + 9, memory_id="o0")
+    await fold(line, [outcome(T, A, "o0", T0_MS), outcome(T, A, "o1", T0_MS + 8), taken], [2])
+    assert len(line.producer.of(SETTINGS.topics.mood)) == 1
+
+
 async def test_an_erasure_that_was_read_again_is_announced_again() -> None:
     log = [profile(T, A, "p", T0_MS, influence=0.5), erase(T, A, "x", T0_MS + 1)]
     line = await checked(log)
