@@ -88,7 +88,8 @@ def double_memories(expected: Mapping[bytes, set[str]], listed: Mapping[bytes, C
 
 def miscounted(truth: Truth, counts: Mapping[str, int], records: int) -> tuple[list[str], list[str]]:
     """Lost and double by the four counts: they add up to the records, and as many were accepted as the oracle says."""
-    lost, double = [], []
+    lost: list[str] = []
+    double: list[str] = []
     accepted, right, total = counts.get("accepted", 0), truth.counts["accepted"], sum(counts.values())
     if accepted != right:
         (double if accepted > right else lost).append(f"{accepted} events accepted, of {right}")

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -161,6 +161,6 @@ def _all(logs: Logs) -> Iterable[Record]:
     return (record for records in logs.values() for record in records)
 
 
-def records_of(log: dict[int, Sequence[Record]]) -> int:
+def records_of(log: Mapping[int, Sequence[Record]]) -> int:
     """How many records a log has."""
     return sum(len(records) for records in log.values())

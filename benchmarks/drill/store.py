@@ -90,11 +90,11 @@ class Store:
 
     async def _linked(self) -> bool:
         found = await self._ask(self.replica or self.current, "INFO", "replication")
-        return found.get("master_link_status") == "up"
+        return bool(found.get("master_link_status") == "up")
 
     async def _loaded(self) -> bool:
         try:
-            return (await self.ask("INFO", "persistence")).get("loading") == 0
+            return bool((await self.ask("INFO", "persistence")).get("loading") == 0)
         except RedisError:
             return False
 

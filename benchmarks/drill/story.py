@@ -12,7 +12,7 @@ from typing import Any
 
 from moodstream.schemas.codec import encode
 from moodstream.schemas.erasure import Erase, Expire
-from moodstream.schemas.events import InputEvent, Observation, Reflection, Relationship, make
+from moodstream.schemas.events import Engagement, InputEvent, Observation, Reflection, Relationship, make
 from moodstream.schemas.identity import partition_of
 from moodstream.schemas.instants import from_ms
 from moodstream.schemas.profile import AgentProfile
@@ -102,13 +102,16 @@ class _Author:
         if kind < 0.5:
             return engagement(tenant, agent, name, ms, turn=f"m{number}", **self._report())
         if kind < 0.75:
-            own = {"result": rng.choice(("success", "failed", "unclear")), "importance": round(rng.random(), 2)}
+            own: dict[str, Any] = {
+                "result": rng.choice(("success", "failed", "unclear")),
+                "importance": round(rng.random(), 2),
+            }
             return outcome(tenant, agent, name, ms, **own)
         if kind < 0.9:
             return signal(tenant, agent, name, ms, round(rng.uniform(-0.5, 0.5), 3), arousal=round(rng.random(), 3))
         return self._other(tenant, agent, name, ms)
 
-    def _report(self) -> dict[str, object]:
+    def _report(self) -> dict[str, Any]:
         rng = self._rng
         return {
             "other": f"peer-{rng.randrange(5)}",
@@ -120,7 +123,7 @@ class _Author:
         }
 
     def _other(self, tenant: str, agent: str, name: str, ms: int) -> InputEvent:
-        common = {"tenant_id": tenant, "agent_id": agent, "event_id": name, "occurred_at": from_ms(ms)}
+        common: dict[str, Any] = {"tenant_id": tenant, "agent_id": agent, "event_id": name, "occurred_at": from_ms(ms)}
         common["description"] = f"what {name} was"
         return self._rng.choice(
             (
@@ -153,7 +156,7 @@ class _Author:
 
     def _judged_again(self, number: int) -> InputEvent:
         """Another report on a turn that was reported."""
-        reports = [event for event in self._written[-200:] if event.type_name == "engagement"]
+        reports = [event for event in self._written[-200:] if isinstance(event, Engagement)]
         if not reports:
             return self._plain(number)
         old = self._rng.choice(reports)
@@ -181,7 +184,7 @@ class _Author:
         """Of one memory more often than of a domain or of another agent, and of a whole agent now and then."""
         scope = self._rng.choices(("memory", "domain", "other_agent", "agent"), (5, 3, 2, 1))[0]
         old = self._rng.choice(self._written[-200:])
-        target = {
+        target: dict[str, Any] = {
             "memory": {"memory_id": old.event_id},
             "domain": {"domain": self._rng.choice(("experience", "engagement", "mood", "reflection"))},
             "other_agent": {"other_agent_id": f"peer-{self._rng.randrange(5)}"},
