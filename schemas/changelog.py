@@ -24,7 +24,7 @@ _CONTROL = b"\0"
 TOKEN_HEADER = "t"  # noqa: S105 - the name of a header
 
 SPILL_ROWS = 100_000
-"""Rows kept back while no position has been seen. What is not yet closed by a position is among the newest of them."""
+"""Rows kept back at least, where more than twice as many wait for a position that is known to follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,13 @@ class Commit(NamedTuple):
 class Replay:
     """Tells which records of a changelog partition count. Feed it records in log order.
 
-    `writer` is the mark of the log's owner where it begins; empty at the log's first record.
+    `writer` is the mark of the log's owner where it begins; empty at the log's first record. `closed`: rows at offsets
+    below it are known to be closed by a position. Of those, some may be given before it is read.
     """
 
-    def __init__(self, writer: bytes = b"") -> None:
+    def __init__(self, writer: bytes = b"", closed: int = 0) -> None:
         self.writer = writer
+        self._closed_below = closed
         self.foreign: dict[bytes, Place] = {}
         """Keys written by a stale writer and not written since: where."""
         self.closed = False
@@ -105,7 +107,7 @@ class Replay:
             pending = self._pending
             pending.pop(key, None)  # the order of the dict is that of the last write
             pending[key] = value
-            if len(pending) >= 2 * SPILL_ROWS:
+            if len(pending) >= 2 * SPILL_ROWS and record.offset < self._closed_below:
                 done.append(self._spill())
         return done
 
@@ -153,7 +155,7 @@ class Replay:
         return Commit(rows, decode_position(record.value), record.offset + 1, self.writer)
 
     def _spill(self) -> Commit:
-        """Give early what must have been closed: memory stays bounded on a compacted log with a single position."""
+        """Give early what is known to be closed: memory stays bounded on a compacted log with a single position."""
         keys = list(self._pending)[:SPILL_ROWS]
         return Commit({key: self._pending.pop(key) for key in keys}, None, -1, self.writer)
 

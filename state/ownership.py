@@ -19,6 +19,7 @@ from moodstream.schemas.changelog import (
     INCARNATION_PREFIX,
     OWNER_KEY,
     POSITION_KEY,
+    SPILL_ROWS,
     ChangelogLog,
     Commit,
     LogRecord,
@@ -40,6 +41,8 @@ log = structlog.get_logger(__name__)
 
 SLICE_ROWS: Final = 5_000
 """Rows of one script call while restoring: Redis serves nobody else meanwhile."""
+_LOOK_BACK: Final = 10_000
+"""Records at the end of a log in which its last position is looked for first."""
 
 
 class Phase(Enum):
@@ -149,7 +152,7 @@ class Ownership:
         A position always: that of a stale writer may be the last one in the log, and compaction keeps the last.
         """
         start = _offset(self._at)
-        replay = Replay(writer)
+        replay = Replay(writer, await self._closed(start, fence))
         progress = self.progress = Progress(start, fence + 1)
         async for records in self._read(start, fence + 1):
             commit = merged(replay.feed(records))
@@ -164,6 +167,22 @@ class Ownership:
             if not start and not replay.closed:
                 raise StateLost("the changelog holds rows, but no position that counts", partition=self.partition)
         await self._append(await self._current(replay.loose), self.position)
+
+    async def _closed(self, start: int, fence: int) -> int:
+        """The offset behind the last position before the fence, looked for from the end on; 0 where few rows follow.
+
+        A chunk that its writer has not closed may be as large as an agent that was erased: no part of it may count.
+        """
+        width = _LOOK_BACK
+        while fence - start >= 2 * SPILL_ROWS:
+            first = max(start, fence - width)
+            replay, closed = Replay(), 0
+            async for records in self._changelog.read(self.partition, first, fence):
+                closed = max((commit.end for commit in replay.feed(records)), default=closed)
+            if closed or first == start:
+                return closed
+            width *= 8
+        return 0
 
     async def _apply_commit(self, commit: Commit, replay: Replay) -> None:
         """Write a commit to Redis in slices; only the last one moves the position."""
@@ -235,10 +254,15 @@ class Ownership:
         return await self._state.load(self.token, self._at, wanted)
 
     async def pages(self, key: bytes) -> AsyncIterator[Mapping[bytes, bytes]]:
-        """Read all of a hash of this partition, some fields at a time; refused as `load` is."""
-        cursor = -1
-        while cursor:
-            cursor, fields = await self._state.page(self.token, self._at, key, max(cursor, 0))
+        """Read all of a hash of this partition, some fields at a time, perhaps twice; refused as `load` is.
+
+        To another server, such as a replica that was promoted, a cursor means something else. So fields are counted,
+        and read again if any lack: nobody else writes meanwhile.
+        """
+        seen, cursor, size = set[bytes](), 0, 1
+        while cursor or len(seen) < size:
+            cursor, fields, size = await self._state.page(self.token, self._at, key, cursor)
+            seen.update(fields)
             yield fields
 
     async def append(self, rows: Mapping[bytes, bytes | None], position: Position) -> None:

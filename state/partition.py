@@ -45,6 +45,14 @@ class Wanted(NamedTuple):
     fields: Sequence[bytes]
 
 
+class Page(NamedTuple):
+    """A part of a hash: the cursor of the next part, 0 at the end, fields, and how many the hash has."""
+
+    cursor: int
+    fields: dict[bytes, bytes]
+    size: int
+
+
 class PartitionState(Protocol):
     """What the ownership of a partition needs of its state; a fake in tests, `RedisPartition` in life."""
 
@@ -56,8 +64,8 @@ class PartitionState(Protocol):
         """Read under the fence. Raises `Fenced`, or `StateLost` when Redis does not stand at `at`."""
         ...
 
-    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
-        """Read a part of a hash under the fence: the next cursor, 0 at the end, and fields. Same errors."""
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> Page:
+        """Read a part of a hash under the fence. Same errors."""
         ...
 
     async def apply(
@@ -118,11 +126,11 @@ class RedisPartition:
             i += len(one.fields)
         return values
 
-    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> Page:
         """Read a part of a hash under the fence. A field may come twice, in different pages."""
         arguments = [token, at, b"%d" % cursor, b"%d" % PAGE_FIELDS]
-        following, flat = await self._call(self._page, [self.layout.meta, key], arguments)
-        return int(following), dict(zip(flat[::2], flat[1::2], strict=True))
+        following, flat, size = await self._call(self._page, [self.layout.meta, key], arguments)
+        return Page(int(following), dict(zip(flat[::2], flat[1::2], strict=True)), size)
 
     async def apply(
         self,

@@ -67,10 +67,12 @@ return mine
 
 PAGE = """
 -- KEYS: meta, hash.  ARGV: token, changelog position last confirmed, cursor, fields a page
+-- Answers the next cursor, fields and values, and how many fields there are in all.
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'changelog')
 if m[1] ~= ARGV[1] then return redis.error_reply('FENCED epoch ' .. tostring(m[1])) end
 if (m[2] or '') ~= ARGV[2] then return redis.error_reply('DIVERGED changelog ' .. tostring(m[2])) end
-return redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[4])
+local page = redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[4])
+return {page[1], page[2], redis.call('HLEN', KEYS[2])}
 """
 
 APPLY = """

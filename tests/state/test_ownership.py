@@ -12,9 +12,10 @@ from moodstream.schemas.changelog import (
     encode_position,
 )
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StateLost
-from moodstream.state.ownership import Phase
+from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import Wanted
-from support.fakes import FakePartition, Store
+from moodstream.state.rows import row_key
+from support.fakes import FakeChangelog, FakePartition, Store
 from support.sides import K1, K2, K3, K4, STALE, Side, dead, row, write
 from support.stepping import LAYOUT
 
@@ -212,3 +213,18 @@ async def test_records_of_its_own_that_came_late_are_no_reason_to_stop(side: Sid
         await owner.append({K1: row("3")}, Position(source=3))
     await write(owner, {K1: row("3")}, 3)
     side.check({K1: row("3"), K2: row("2")}, 3)
+
+
+async def test_a_hash_is_read_whole_also_where_the_server_changes_in_between(side: Side) -> None:
+    """The cursor of one server passes over fields on another: an erasure would leave them, for good."""
+    state = FakePartition(side.store, LAYOUT)
+    owner = Ownership(0, LAYOUT, FakeChangelog(side.log), state, "w")
+    await owner.acquire()
+    pairs = {row_key(b"t/a", b"pair/%d" % number): row(f"{number}") for number in range(10)}
+    await write(owner, pairs, 1)
+    found: dict[bytes, bytes] = {}
+    async for fields in owner.pages(LAYOUT.agent(b"t/a")):
+        found.update(fields)
+        state.reverse = True
+    assert found == {b"pair/%d" % number: row(f"{number}") for number in range(10)}
+    assert [fields async for fields in owner.pages(LAYOUT.agent(b"t/b"))] == [{}]

@@ -277,7 +277,7 @@ def test_a_long_log_with_a_single_position_is_given_in_parts(monkeypatch: pytest
     """Memory stays bounded, the newest rows are kept back, and nothing is given twice."""
     monkeypatch.setattr(changelog, "SPILL_ROWS", 4)
     entries = [(A, b"k%d" % (i % 11), b"%d" % i) for i in range(30)]
-    commits = Replay(A).feed(log(*entries, (A, *POSITION)))
+    commits = Replay(A, closed=31).feed(log(*entries, (A, *POSITION)))
     assert len(commits) > 2
     assert [commit.position for commit in commits] == [None] * (len(commits) - 1) + [Position(source=3)]
     assert all(len(commit.rows) <= 8 for commit in commits)

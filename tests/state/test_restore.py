@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from moodstream.schemas import changelog
 from moodstream.schemas.changelog import (
     POSITION_KEY,
     Position,
@@ -76,6 +77,43 @@ async def test_a_whole_chunk_whose_answer_was_lost_counts(side: Side) -> None:
         await owner.append({K1: row("3")}, Position(source=3, accepted=7))
     assert (await side.ready()).position == Position(source=3, accepted=7)
     side.check({K1: row("3"), K2: row("2")}, 3)
+
+
+def few_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changelog, "SPILL_ROWS", 4)
+    monkeypatch.setattr(ownership, "SPILL_ROWS", 4)
+    monkeypatch.setattr(ownership, "_LOOK_BACK", 2)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_part_of_a_chunk_of_very_many_rows_is_undone(
+    side: Side, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    """An erasure deletes all rows of an agent in one chunk: they may be more than a restore keeps back."""
+    few_rows_are_many(monkeypatch)
+    owner = await side.with_rows(batch=1)
+    many = {row_key(b"t/b", b"pair/%d" % number): row("many") for number in range(30)}
+    side.faults.at("append.batch", dead, nth=25)
+    with pytest.raises(BrokerUnavailable):
+        await owner.append({K1: None, **many}, Position(source=3))
+    if lost:
+        side.store.become(Store())
+    assert (await side.ready()).position.source == 2
+    side.check({K1: row("1"), K2: row("2")}, 2)
+
+
+async def test_memory_is_bounded_where_compaction_left_a_single_position(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_rows_are_many(monkeypatch)
+    owner = await side.ready()
+    many = {row_key(b"t/b", b"pair/%d" % number): row("many") for number in range(30)}
+    await write(owner, many, 3)
+    side.store.become(Store())
+    calls = side.faults.passed["apply"]
+    await side.ready(batch=1)
+    assert side.faults.passed["apply"] > calls + 4
+    side.check(many, 3)
 
 
 # -- restore

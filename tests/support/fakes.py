@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from moodstream.schemas.changelog import INCARNATION_PREFIX, LogRecord, Span
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.layout import Layout
-from moodstream.state.partition import Wanted
+from moodstream.state.partition import Page, Wanted
 from moodstream.state.rows import AGENT, row_key, split_row_key
 
 PAGE = 3
@@ -144,6 +144,8 @@ class FakePartition:
         self.store = store
         self.layout = layout
         self.gate = gate
+        self.reverse = False
+        """Whether cursors go the other way: another server has been put in place."""
 
     async def acquire(self, token: bytes, fence: int, incarnation: bytes, worker: str) -> dict[str, bytes]:
         await self.gate("acquire")
@@ -166,14 +168,14 @@ class FakePartition:
         await self.gate("load.done")
         return found
 
-    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+    async def page(self, token: bytes, at: bytes, key: bytes, cursor: int) -> Page:
         await self.gate("page")
         self._check_epoch(token)
         if self.store.meta.get("changelog", b"") != at:
             raise StateLost("DIVERGED")
-        fields = sorted(self._fields(key).items())
+        fields = sorted(self._fields(key).items(), reverse=self.reverse)
         following = cursor + PAGE
-        return (following if following < len(fields) else 0), dict(fields[cursor:following])
+        return Page(following if following < len(fields) else 0, dict(fields[cursor:following]), len(fields))
 
     async def apply(
         self,
