@@ -11,7 +11,7 @@
     commit      the position of the source, by whoever calls `process`
 
 A crash between any two steps is harmless: the changelog's rule makes a chunk whole or nothing, and what Redis already
-contains is not folded again, only announced (docs/architecture.md).
+contains is not folded again, only announced (docs/durability.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A partition's changelog holds rows and three kinds of control records. A *claim*
 takes the partition; from there on only records with its mark count, so a frozen predecessor that wakes up can append
 as much as it likes. A *position* closes a chunk: the rows before it become the state together, or not at all. The
 *incarnation* tells one log from another that has taken its name. Rows after the last position, and records of a stale
-writer, are *loose*: the next owner writes their true values again before it goes on (docs/architecture.md).
+writer, are *loose*: the next owner writes their true values again before it goes on (docs/durability.md).
 
 A mark names the offset of its claim, for compaction keeps only the newest claim: a reader that starts before others
 must still tell their writers from the stale ones.

@@ -276,7 +276,7 @@ class SourceGap(MoodstreamError):
     code = "source_gap"
     title = "The log has a hole"
     status = 500
-    hint = "The log was cut before it was read. See docs/architecture.md, the durability protocol, before you go on."
+    hint = "The log was cut before it was read. See docs/durability.md before you go on."
 
 
 class FoldMismatch(MoodstreamError):

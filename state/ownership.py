@@ -1,4 +1,4 @@
-"""How a worker owns a partition: claim, restore, load, append, flush. docs/architecture.md tells why in this order.
+"""How a worker owns a partition: claim, restore, load, append, flush. docs/durability.md tells why in this order.
 
 All of it works on two small interfaces, the changelog and the partition's state, so that a test can break any step.
 """

@@ -1,7 +1,7 @@
 """The scripts: take a partition, read it under the fence, move it forward; and declare a fold.
 
 Each of the first three checks the fence before it does anything, so a worker that has lost its partition, or whose
-Redis has lost data, is refused instead of folding onto what is not there (docs/architecture.md). Keys of one partition
+Redis has lost data, is refused instead of folding onto what is not there (docs/durability.md). Keys of one partition
 share a hash tag, so the scripts also run on a Redis Cluster. A changelog position travels as text and is compared for
 equality only: the offset in decimal, and where several calls write rows at one offset, `+` and the number of the call.
 Fields and rows travel as one argument in MessagePack: thousands of arguments would cost the client more than the rows.

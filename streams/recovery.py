@@ -15,7 +15,7 @@ class StateRecovery(Recovery):  # type: ignore[misc]
     """After each rebalance: let every store open its partitions, then seek and resume the sources.
 
     Faust's recovery applies records by their own offsets and goes on after an interruption as if nothing were missing;
-    the stores here read by position, under a fence (docs/architecture.md). Heartbeats run meanwhile.
+    the stores here read by position, under a fence (docs/durability.md). Heartbeats run meanwhile.
     """
 
     _rebalances = 0

@@ -63,7 +63,7 @@ def specs(settings: StreamSettings) -> tuple[TopicSpec, ...]:
 
 
 def _changelog(settings: StreamSettings) -> TopicSpec:
-    """Not compacted at once: a row that does not count (docs/architecture.md) is written again long before."""
+    """Not compacted at once: a row that does not count (docs/durability.md) is written again long before."""
     spec = _compacted(settings, settings.topics.changelog)
     lag = {"min.compaction.lag.ms": str(settings.compaction_lag_ms)}
     return replace(spec, config={**spec.config, **lag})

@@ -70,7 +70,7 @@ def _partition_check(number: int, meta: PartitionMeta | None, workers: list[Work
         reason = f"being restored from the changelog, now at {meta.changelog}"
         return Check(name=name, ok=False, reason="; ".join([reason, *doing]), lag=meta.lag)
     if meta.state == AHEAD:
-        reason = "Redis is ahead of the changelog, which has lost records: see docs/architecture.md"
+        reason = "Redis is ahead of the changelog, which has lost records: see docs/durability.md"
         return Check(name=name, ok=False, reason=reason)
     reason = f"applied up to offset {meta.source}"
     return Check(name=name, ok=True, reason="; ".join([reason, *doing]), lag=meta.lag)
