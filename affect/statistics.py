@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import exp, expm1, isfinite
+from math import comb, exp, expm1, isfinite
 from typing import Final
 
 import numpy as np
@@ -54,7 +54,7 @@ LABEL_P: Final = 0.05
 """A direction is told below this p: so often at most where there is none, if values are independent of each other."""
 FALSE_STEPS: Final = 0.001
 """Change points that are told where there is none, at most, per observation with a look at each (docs/concepts.md)."""
-NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_OUT = 0.002, 0.001, 0.2
+NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_IN_RARE, _NOTICE_OUT = 0.002, 0.001, 0.0005, 0.2
 _SPARSE_HOURS = 24.0
 _ACCELERATION_MINIMUM = 20
 _LARGEST_EXPONENT = 709.78  # e to this is still a float
@@ -89,6 +89,8 @@ class TrendSummary:
     median_gap_hours: float | None = None
     newest_ms: int | None = None
     stale: bool = False
+    rarer: int | None = None
+    """Where most answers are the same: how many are not."""
 
 
 def series(row: TrendRow, signal: str) -> tuple[Times, Series]:
@@ -128,6 +130,7 @@ def summary(
         median_gap_hours=float(np.median(np.diff(hours))) if len(y) > 1 else None,
         newest_ms=newest,
         stale=as_of_ms - newest > WINDOW_HALF_LIVES * half_life_hours * _MS_PER_HOUR,
+        rarer=_rarer(y, KINDS[signal]),
     )
     return _with_slope(common, hours, y, half_life_hours)
 
@@ -135,16 +138,36 @@ def summary(
 def notice_step(previous: str, now: TrendSummary) -> str:
     """Return the direction to announce after `previous`: harder to enter than to keep, so that it does not flicker.
 
-    A direction is entered at p < .002 (.001 where the median gap is over a day), and left at p > .2, when the slope
-    turns, or when there is too little left to tell. Everything else is `stable`.
+    A direction is entered at p < .002 (.001 where the median gap is over a day, and see `_enters` on rare answers), and
+    left at p > .2, when the slope turns, or when there is too little left to tell. Everything else is `stable`.
     """
     if now.p is None or now.slope_per_hour is None:
         return STABLE
     course = heading(now.slope_per_hour, now.sign)
-    sparse = now.median_gap_hours is not None and now.median_gap_hours > _SPARSE_HOURS
-    enters = now.p < (_NOTICE_IN_SPARSE if sparse else NOTICE_IN)
     keeps = course == previous and now.p <= _NOTICE_OUT
-    return course if enters or keeps else STABLE
+    return course if keeps or _enters(now.p, now) else STABLE
+
+
+def _enters(p: float, now: TrendSummary) -> bool:
+    """Whether p is small enough to enter a direction.
+
+    Where few answers differ, p is not exact so far out: two "no" that happen to be the newest would do. So the limit
+    is a quarter there, and as no order of n answers with m rare ones is rarer than 1 in C(n, m), two-sided, this must
+    be below the limit as well (a bound of the permutation test). docs/evidence.md has the error rates.
+    """
+    if now.rarer is not None:
+        return p < _NOTICE_IN_RARE and 2.0 / comb(now.observations, now.rarer) <= _NOTICE_IN_RARE
+    sparse = now.median_gap_hours is not None and now.median_gap_hours > _SPARSE_HOURS
+    return p < (_NOTICE_IN_SPARSE if sparse else NOTICE_IN)
+
+
+def _rarer(y: Series, kind: Kind) -> int | None:
+    """How many answers are not the usual one, where at least two thirds are: yes, no, or none at all of a count."""
+    if kind == "real":
+        return None
+    positive = int(np.count_nonzero(y))
+    fewer = min(positive, len(y) - positive) if kind == "boolean" else positive
+    return fewer if 3 * fewer <= len(y) else None
 
 
 def _window(row: TrendRow, signal: str, half_life: float) -> tuple[Times, Series]:

@@ -17,6 +17,7 @@ import structlog
 from moodstream.affect.bulk import Looks, look_all
 from moodstream.affect.signals import SIGNALS, sign_of
 from moodstream.affect.statistics import NOTICE_IN, STABLE, TrendSummary, notice_step, summary
+from moodstream.affect.trends import TrendRow
 from moodstream.agents.agent_rows import AgentRows, is_pair
 from moodstream.schemas.codec import encode
 from moodstream.schemas.identity import split_key
@@ -30,9 +31,8 @@ log = structlog.get_logger(__name__)
 
 _LEAST: Final = 10
 """Observations below which no direction can be told."""
-_STEPS_APART: Final = 8
-"""Turns between two steps: the change-point test wants as many on each side."""
-_HOUR_MS: Final = 3_600_000.0
+_STEPS_APART: Final = 16
+"""Turns between two steps, at least: twice what the change-point test wants on each side."""
 MOST: Final = 256
 """Trends that are remembered of an agent with many others; of one that was forgotten the notice may come again."""
 _NOTHING: Final = NoticeState()
@@ -130,8 +130,10 @@ def turns_of(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Itera
         if not _may_turn(before, looks, index, bit):
             continue
         sign = sign_of(signal, agent.profile.values.trend_signs)
-        found = summary(agent.trends[suffix], signal, int(looks.newest_ms[index, bit]), sign)
-        state = _next_state(before, found, offset)
+        row = agent.trends[suffix]
+        found = summary(row, signal, int(looks.newest_ms[index, bit]), sign)
+        step = found.change_at_ms if _is_new_step(before, found, row) else None
+        state = _next_state(before, found, step, offset)
         if state is not None:
             agent.notices[name] = state
             agent.touched[NOTICE] = max(offset, agent.touched.get(NOTICE, offset))
@@ -144,10 +146,9 @@ def _may_turn(before: NoticeState, looks: Looks, index: int, bit: int) -> bool:
     return evident or before.direction != STABLE
 
 
-def _next_state(before: NoticeState, found: TrendSummary, offset: int) -> NoticeState | None:
-    """What to remember and announce; None when nothing has turned."""
+def _next_state(before: NoticeState, found: TrendSummary, step: int | None, offset: int) -> NoticeState | None:
+    """What to remember and announce, with the time of a new step; None when nothing has turned."""
     direction = notice_step(before.direction, found)
-    step = found.change_at_ms if _is_new_step(before, found) else None
     if direction == before.direction and step is None:
         return None
     return NoticeState(
@@ -163,9 +164,10 @@ def _next_state(before: NoticeState, found: TrendSummary, offset: int) -> Notice
     )
 
 
-def _is_new_step(before: NoticeState, found: TrendSummary) -> bool:
-    """A step moves by a turn or two while more is seen of it: only one that lies clearly later is another one."""
+def _is_new_step(before: NoticeState, found: TrendSummary, row: TrendRow) -> bool:
+    """A step that is seen at once is placed too early, and moves while more is known of it."""
     if found.change_at_ms is None or found.sign == 0:
         return False
-    apart = _STEPS_APART * (found.median_gap_hours or 0.0) * _HOUR_MS
-    return before.step < 0 or found.change_at_ms > before.step + apart
+    if before.step < 0:
+        return True
+    return sum(before.step < t <= found.change_at_ms for t, _ in row.observations(found.signal)) > _STEPS_APART

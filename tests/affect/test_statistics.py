@@ -231,3 +231,35 @@ def noticed(p: float | None, slope: float = 1.0, sign: int = 1, gap: float = 1.0
 )
 def test_notices_are_harder_to_enter_than_to_keep(previous: str, now: TrendSummary, expected: str) -> None:
     assert notice_step(previous, now) == expected
+
+
+@pytest.mark.parametrize(
+    ("rarer", "of", "p", "expected"),
+    [
+        (3, 30, 0.0004, "improving"),
+        (3, 30, 0.0006, "stable"),
+        (2, 30, 0.0, "stable"),  # 2 / C(30, 2) = .0046: chance orders two of thirty so more often than the limit
+        (2, 64, 0.0, "stable"),
+        (3, 64, 0.0, "improving"),
+        (0, 64, 0.0, "stable"),
+    ],
+)
+def test_few_rare_answers_are_not_enough_for_a_notice(rarer: int, of: int, p: float, expected: str) -> None:
+    now = replace(noticed(p), observations=of, rarer=rarer)
+    assert notice_step("stable", now) == expected
+    assert notice_step("improving", replace(now, p=0.1)) == "improving"
+
+
+@pytest.mark.parametrize(
+    ("signal", "values", "rarer"),
+    [
+        ("responded", [1.0] * 10 + [0.0] * 5, 5),
+        ("responded", [1.0] * 9 + [0.0] * 5, None),
+        ("responded", [0.0] * 12, 0),
+        ("reaction_count", [0.0] * 10 + [1.0, 2.0], 2),
+        ("reaction_count", [1.0] * 10 + [0.0, 2.0], None),
+        ("sentiment_shift", [0.0] * 10 + [1.0], None),
+    ],
+)
+def test_rare_answers_are_counted_where_most_are_the_same(signal: str, values: list[float], rarer: int | None) -> None:
+    assert summary(row_of(signal, list(enumerate(values))), signal, START).rarer == rarer
