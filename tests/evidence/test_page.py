@@ -23,6 +23,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(evidence.DATA_VARIABLE, raising=False)
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 def test_a_run_is_the_same_each_time(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = []
     for name in ("one", "two"):
@@ -118,3 +121,10 @@ def test_a_person_s_outcomes_are_those_of_the_trend_row(log: Path) -> None:
             times, values = zip(*row.observations(signal), strict=True)
             assert series.times.tolist() == list(times)
             assert series.values.tolist() == pytest.approx(list(values))
+
+
+def test_the_page_that_is_published_is_of_a_full_run() -> None:
+    text = (ROOT / "docs/evidence.md").read_text()
+    assert f"{plan.FULL.series:,} series of each kind" in text
+    assert f"Seed {plan.SEED}" in text
+    assert "No chat log was given" not in text
