@@ -20,7 +20,7 @@ from moodstream.schemas.errors import Fenced
 from moodstream.state.marker_row import Markers
 from moodstream.state.ownership import Ownership, Phase
 from moodstream.state.partition import Wanted
-from moodstream.state.rows import MOOD, PROFILE, Row, RowError, hash_key, row_key, unpack_row
+from moodstream.state.rows import MOOD, PROFILE, Kind, Row, RowError, hash_key, row_key, unpack_row
 from moodstream.streams.settings import StreamSettings
 
 log = structlog.get_logger(__name__)
@@ -52,14 +52,20 @@ class Rebuilder:
         """Offset of the oldest record of the log."""
         return await self.source.start(self.ownership.partition)
 
-    async def rebuild(self, keys: Collection[bytes], start: int) -> AsyncIterator[list[Replaced]]:
-        """Replace agents by what the log says; gives them as they become visible. None has an event before `start`."""
+    async def rebuild(
+        self, keys: Collection[bytes], start: int, parts: Collection[bytes] = ()
+    ) -> AsyncIterator[list[Replaced]]:
+        """Replace agents by what the log says; gives them as they become visible.
+
+        None has an event before `start`, but those of `parts`: they lose what it did.
+        """
         before = await self._markers(sorted(keys))
         if before:  # what was erased comes again with its erasures, and those may be older than the agent's life
             start = await self.start()
         bounds = start, self.ownership.position.source
         partition = self.ownership.partition, self._settings.partitions
-        made = await refold(_WhileOwned(self), partition, keys, bounds, self.fold, self._settings.limits, before)
+        stubs = await self._stubs([key for key in keys if key in parts and key in before], start)
+        made = await refold(_WhileOwned(self), partition, keys, bounds, self.fold, self._settings.limits, before, stubs)
 
         def convert(key: bytes, stored: Rows) -> tuple[AgentRows, Rows]:
             rows = made[key].rows(notice_of(key, stored))
@@ -97,7 +103,16 @@ class Rebuilder:
                 if data is not None:
                     found[key] = Markers.unpack(unpack_row(data).body)
             except (RowError, PackingError, ValueError):
+                found[key] = Markers()
                 log.warning("marker row cannot be read", partition=self.ownership.partition)
+        return found
+
+    async def _stubs(self, keys: Sequence[bytes], start: int) -> dict[bytes, Rows]:
+        """What stands for memories that were erased before the log begins: nothing there tells of them any more."""
+        found: dict[bytes, Rows] = {}
+        for at in range(0, len(keys), _READ_AGENTS):
+            for key, stored in (await self.ownership.whole(keys[at : at + _READ_AGENTS])).items():
+                found[key] = {name: data for name, data in stored.items() if _is_stub(data, start)}
         return found
 
     async def _replace(self, keys: Sequence[bytes], convert: _Convert) -> AsyncIterator[list[Replaced]]:
@@ -152,6 +167,11 @@ def _moved(key: bytes, stored: Rows, new: Rows) -> bool:
         return True
     own_profile = row_key(key, PROFILE) in new
     return before is not None and after is not None and before.stamp != after.stamp and not own_profile
+
+
+def _is_stub(data: bytes, before: int) -> bool:
+    row = _readable(data)
+    return row is not None and row.kind is Kind.ERASED and row.offset < before
 
 
 def _readable(data: bytes | None) -> Row | None:

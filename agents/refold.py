@@ -20,7 +20,16 @@ from moodstream.agents.fold import Entry, Folding
 from moodstream.schemas.limits import Limits
 from moodstream.state.marker_row import IDS_KEPT, Markers
 from moodstream.state.notice_row import unpack_notices
-from moodstream.state.rows import ERASED, NOTICE, RowError, pair_suffix, row_key, unpack_row
+from moodstream.state.rows import (
+    ERASED,
+    NOTICE,
+    RowError,
+    bucket_and_id,
+    pair_suffix,
+    row_key,
+    split_row_key,
+    unpack_row,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -42,16 +51,21 @@ class EventSource(Protocol):
 class Refolded:
     """One agent without rows, and what the log has made of it so far."""
 
-    def __init__(self, key: bytes, fold: Fold, before: Markers, without: Collection[int] = ()) -> None:
+    def __init__(
+        self, key: bytes, fold: Fold, before: Markers, stubs: Mapping[bytes, bytes], without: Collection[int] = ()
+    ) -> None:
         self.agent = AgentRows.load(key, dict.fromkeys(SMALL_ROWS), fold)
         self.agent.markers = Markers(dict(before.marks))
         self.before = before
         """Erasures from before the part of the log that is read: they still count."""
+        self.stubs = stubs
+        """Rows that stand for memories which were erased before it, by row key: so do these."""
         self.refused = set(without)
         """Offsets of the events that the fold cannot take: it is begun again without them."""
         self.spoiled = False
         """Whether an event has just turned out to be one of them."""
-        self._folding = Folding({})
+        self._folding = Folding({bucket_and_id(split_row_key(name)[1])[1]: None for name in stubs})
+        self._folding.changes.rows.update(stubs)
 
     def fold(self, entries: Sequence[Entry]) -> None:
         """Fold the next events."""
@@ -115,14 +129,16 @@ async def refold(
     fold: Fold,
     limits: Limits,
     before: Mapping[bytes, Markers],
+    stubs: Mapping[bytes, Mapping[bytes, bytes]],
 ) -> dict[bytes, Refolded]:
     """Fold agents of a partition (number, and how many there are) from the records within the bounds.
 
-    `before`: what was erased of them, as the marker rows say; what was within the bounds is erased again.
+    `before`: what was erased of them, as the marker rows say; what was within the bounds is erased again. `stubs`: what
+    stands for single memories that were erased before the bounds.
 
     Everything is read once, and once more for an agent of which an event turns out to be one that no fold can take.
     """
-    agents = {key: Refolded(key, fold, _earlier(before.get(key), bounds[0])) for key in keys}
+    agents = {key: Refolded(key, fold, _earlier(before.get(key), bounds[0]), stubs.get(key, {})) for key in keys}
     todo = dict(agents)
     while todo:
         async for records in source.read(partition[0], *bounds):
@@ -130,6 +146,8 @@ async def refold(
             for key, entries in decode_records(wanted, *partition, limits).agents.items():
                 todo[key].fold(entries)
             await asyncio.sleep(0)  # a page is as long as anybody else should wait
-        todo = {key: Refolded(key, fold, one.before, one.refused) for key, one in todo.items() if one.spoiled}
+        todo = {
+            key: Refolded(key, fold, one.before, one.stubs, one.refused) for key, one in todo.items() if one.spoiled
+        }
         agents.update(todo)
     return agents

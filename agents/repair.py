@@ -29,7 +29,14 @@ async def repair(rebuilder: Rebuilder, events: Mapping[bytes, Rebuild]) -> None:
     todo = [head for head in heads if events[head.key].partial or head.covered(start)]
     log.info("rebuilding", partition=owned.partition, agents=len(todo), not_covered=len(heads) - len(todo))
     for batch in batches(todo):
-        offsets = (events[head.key].from_offset or 0 for head in batch)
-        async for _ in rebuilder.rebuild([head.key for head in batch], max(start, min(offsets))):
+        first = max(start, min(_first(head, events[head.key]) for head in batch))
+        parts = {head.key for head in batch if not head.covered(start)}
+        async for _ in rebuilder.rebuild([head.key for head in batch], first, parts):
             pass
     log.info("rebuilt", partition=owned.partition, agents=len(todo))
+
+
+def _first(head: Head, event: Rebuild) -> int:
+    """Where to begin: an offset that cannot be true is one of another log, whose events were published again."""
+    offset = event.from_offset or 0
+    return offset if head.first is not None and head.first >= offset else 0

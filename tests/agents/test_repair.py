@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from moodstream.affect.params import STANDARD
 from moodstream.cli.oracle import OracleAgent
 from moodstream.schemas.errors import BrokerUnavailable
-from moodstream.schemas.identity import agent_key
+from moodstream.schemas.identity import agent_key, hash_id
 from moodstream.schemas.rebuild import Rebuild
-from moodstream.state.rows import AGENT, MOOD, NOTICE, TRENDS, Kind, pack_row, row_key, split_row_key
+from moodstream.state.rows import AGENT, MOOD, NOTICE, TRENDS, Kind, pack_row, row_key, split_row_key, unpack_row
 from support.chunks import Line, ListLog, Record, chunk_of, records_of
 from support.events import T0_MS, erase, lives, outcome, rebuild, signal
 from support.stepping import restored
@@ -63,7 +63,7 @@ DAMAGES: dict[str, Damage] = {
 
 async def work(line: Line, records: list[Record]) -> None:
     """A new worker folds records; the log has them then."""
-    line.source = ListLog([*line.source.records, *records])
+    line.source = replace(line.source, records=[*line.source.records, *records], reads=[])
     worker = await line.worker()
     await worker.process(chunk_of(records))
     worker.ownership.close()
@@ -194,3 +194,31 @@ async def test_what_lies_before_a_given_offset_is_not_read() -> None:
     await work(line, asked(rebuild("t", "late", "r", T0_MS, from_offset=90), start=len(EVENTS) + 1))
     assert line.source.reads == [(90, len(EVENTS) + 1)]
     assert line.store.rows == rows
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_an_offset_of_another_log_spoils_nothing(lost: bool) -> None:
+    """A log that was published again holds the old wishes, with the offsets of their time."""
+    line = await healthy()
+    rows = dict(line.store.rows)
+    if lost:
+        del line.store.rows[row_key(OTHER, AGENT)]
+    await work(line, asked(rebuild("t", "agent-1", "r", T0_MS, from_offset=90)))
+    assert pure(line.store.rows) == pure(rows)
+
+
+async def test_what_is_left_of_the_log_brings_no_erased_memory_back() -> None:
+    line = await healthy()
+    gone = outcome("t", "agent-0", "gone", T0_MS + 10**8 + 5)
+    more = [gone, erase("t", "agent-0", "e", T0_MS + 10**8 + 9, memory_id="gone")]
+    await work(line, records_of(more, len(EVENTS)))
+    start = line.source.first = len(EVENTS) + 2
+    again = [outcome("t", "agent-0", "o", T0_MS + 10**8 + 6), gone]
+    await work(line, records_of(again, start))
+    await work(line, asked(rebuild("t", "agent-0", "r", T0_MS, partial=True), start=start + 2))
+    await work(line, records_of([gone], start + 3))
+    assert int(line.store.meta["erased"]) == 2
+    assert [unpack_row(row).kind for key, row in line.store.rows.items() if key.endswith(hash_id("gone"))] == [
+        Kind.ERASED
+    ]
+    assert restored(line.log.records)[0] == line.store.rows

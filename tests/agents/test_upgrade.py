@@ -324,3 +324,13 @@ async def test_a_partition_of_markers_alone_needs_nothing() -> None:
     assert list(rows) == [erased_key(b"t/a")]
     await upgraded(line, ListLog(records))
     assert line.store.rows == rows
+
+
+async def test_a_marker_row_that_cannot_be_read_is_made_of_the_log_before_the_agents_life() -> None:
+    events = [outcome("t", "a", "o1", T0_MS), erase("t", "a", "e", T0_MS + 1), outcome("t", "a", "o2", T0_MS + 2)]
+    records = records_of(events)
+    line = await folded(STANDARD, records)
+    line.store.rows[erased_key(b"t/a")] = b"\x01"
+    with capture_logs():
+        assert await upgraded(line, ListLog(records)) is Phase.READY
+    assert pure(line.store) == pure((await folded(SECOND, records)).store)
