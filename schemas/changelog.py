@@ -211,9 +211,10 @@ def merged(commits: Sequence[Commit]) -> Commit | None:
     if len(commits) < 2:
         return commits[0] if commits else None
     rows: dict[bytes, bytes | None] = {}
-    spilled = any(commit.position is None for commit in commits)
+    # Their order counts where not all of a state is there, and where rows are deleted, in calls of their own perhaps.
+    ordered = any(commit.position is None or None in commit.rows.values() for commit in commits)
     for commit in commits:
-        for key in commit.rows if spilled else ():  # their order counts where not all of a state is there
+        for key in commit.rows if ordered else ():
             rows.pop(key, None)
         rows |= commit.rows
     last = next((one for one in reversed(commits) if one.position is not None), commits[-1])

@@ -185,6 +185,23 @@ async def test_a_restore_ends_with_the_same_keys(
         assert await everything(redis, partition) == before
 
 
+async def test_an_id_that_came_back_in_its_first_bucket_stays_known(
+    redis: Redis, partition: RedisPartition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deletion in the other bucket, which lies between, must not come after it."""
+    monkeypatch.setattr(ownership, "SLICE_ROWS", 1)
+    log, ident = Log(), hash_id("e")
+    owner = await ready(partition, log)
+    first, second = (row_key(A, rows.memory_suffix(bucket, ident)) for bucket in (0, 1))
+    memory = pack_row(Kind.MEMORY, 1, memory_row("e", 0).encode(), PARAMS)
+    for changed in ({first: memory}, {first: None, second: memory}, {second: None, first: memory}):
+        await write(owner, {**life(B), **changed})
+    before = await everything(redis, partition)
+    await redis.unlink(partition.layout.meta, *before)
+    await ready(partition, log)
+    assert await everything(redis, partition) == before
+
+
 async def test_pages_are_read_under_the_fence(partition: RedisPartition) -> None:
     owner = await ready(partition)
     mine = {**life(A, buckets=1, memories=2_500)}
