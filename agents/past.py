@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import error as PackingError  # noqa: N812 - a class of the standard library in lower case
 from typing import NamedTuple
 
 from moodstream.affect.mood import Shift
@@ -11,9 +12,11 @@ from moodstream.affect.trends import TrendRow
 from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.instants import to_ms, to_us
 from moodstream.state.rows import (
+    BUCKET_SECONDS,
     Kind,
     MemoryContent,
     MemoryRow,
+    RowError,
     Stub,
     bucket_and_id,
     bucket_of,
@@ -39,13 +42,17 @@ class Dated(NamedTuple):
 
     @classmethod
     def of(cls, suffix: bytes, data: bytes) -> Dated:
-        """Read what is needed of a row. Raises `RowError`."""
-        row, ident = unpack_row(data), bucket_and_id(suffix)[1]
-        if row.kind is Kind.SHIFT:
-            return cls.of_shift(ident, row.body)
-        if row.kind is Kind.ERASED:
-            return cls(row.kind, ident, Stub.decode(row.body).ms)
-        return cls.of_memory(ident, MemoryRow.decode(row.body).content)
+        """Read what is needed of a row. Of one that cannot be read only the bucket tells how old it is."""
+        bucket, ident = bucket_and_id(suffix)
+        try:
+            row = unpack_row(data)
+            if row.kind is Kind.SHIFT:
+                return cls.of_shift(ident, row.body)
+            if row.kind is Kind.ERASED:
+                return cls(row.kind, ident, Stub.decode(row.body).ms)
+            return cls.of_memory(ident, MemoryRow.decode(row.body).content)
+        except (RowError, PackingError):
+            return cls(kind_of(suffix), ident, (bucket + 1) * BUCKET_SECONDS * 1000 - 1)
 
     @classmethod
     def of_shift(cls, ident: bytes, body: bytes) -> Dated:

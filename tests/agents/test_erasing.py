@@ -26,7 +26,9 @@ from moodstream.state.rows import (
     HEADER,
     NOTICE,
     TRENDS,
+    Kind,
     erased_key,
+    pack_row,
     pair_suffix,
     row_key,
     row_offset,
@@ -251,6 +253,22 @@ async def test_an_event_whose_fold_raises_spoils_no_erasure(monkeypatch: pytest.
     await fold(good, log[:-1], [])
     assert line.counts()["dead"] == 1
     assert pure(line.store.rows) == pure(good.store.rows)
+
+
+@pytest.mark.parametrize("damage", [b"", b"?" * 40, pack_row(Kind.MEMORY, 3, b"?", bytes(8))])
+async def test_what_nobody_can_read_can_be_erased(damage: bytes) -> None:
+    """Else the worker would stop at the erasure, and again after each start."""
+    line, log = Line(), life(A, 4)
+    await fold(line, log, [])
+    memory, *others = (key for key in sorted(line.store.rows) if key.startswith(row_key(KEY, b"memory/")))
+    line.store.rows[memory] = damage
+    log += [erase(T, A, "x", T0_MS + 99 * HOUR, domain="experience"), erase(T, A, "y", T0_MS + 99 * HOUR)]
+    for taken, left in ((log[-2], {memory}), (log[-1], set())):
+        worker = await line.worker()
+        await worker.process(chunk_of(records_of([taken], log.index(taken))))
+        assert line.store.rows.keys() & {memory} == left
+    assert line.store.rows.keys() == {erased_key(KEY)}
+    assert others
 
 
 async def test_another_log_takes_the_markers_along() -> None:
