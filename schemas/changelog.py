@@ -170,6 +170,11 @@ class Span(NamedTuple):
 class ChangelogLog(Protocol):
     """What the ownership of a partition needs of its changelog; a fake in tests, `KafkaChangelog` in life."""
 
+    @property
+    def remembers_ms(self) -> int:
+        """How long at least the log tells that a row was deleted: compaction takes that away, too."""
+        ...
+
     async def append(self, partition: int, token: bytes, records: Sequence[tuple[bytes, bytes | None]]) -> list[Span]:
         """Append in order; return when the broker has all of them."""
         ...

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
@@ -32,6 +33,7 @@ from moodstream.schemas.changelog import (
     merged,
 )
 from moodstream.schemas.errors import Fenced, StateLost
+from moodstream.schemas.instants import from_ms, iso
 from moodstream.state.layout import Layout
 from moodstream.state.partition import PartitionState, Wanted
 from moodstream.state.progress import Progress
@@ -132,6 +134,7 @@ class Ownership:
         if meta.get("incarnation", incarnation) != incarnation:
             await self._republish()
         else:
+            await self._check_age(int(meta.get("written", 0)), fence)
             await self._restore(meta.get("writer", b""), fence)
         await self._confirm({}, {"state": "ready", "incarnation": incarnation, **asdict(self.position)})
         self._enter(Phase.READY)
@@ -145,6 +148,22 @@ class Ownership:
         if known is None:
             raise StateLost(f"partition {self.partition} of the changelog lost its first record")
         return known
+
+    async def _check_age(self, written: int, fence: int) -> None:
+        """Refuse rows that are older (`written`, ms; 0: not known) than the log remembers what was deleted since."""
+        start = _offset(self._at)
+        if not start or not written or _now_ms() - written <= self._changelog.remembers_ms:
+            return
+        kept = 0
+        async for records in self._changelog.read(self.partition, start, fence):
+            kept += len(records)
+        if kept < fence - start:
+            raise StateLost(
+                f"the rows of partition {self.partition} in Redis are of {iso(from_ms(written))}: what was deleted "
+                f"since, perhaps because somebody asked for it, the changelog may have forgotten",
+                hint=f"Delete the keys {self.layout.tag.decode()}* in Redis; the worker then restores them all.",
+                partition=self.partition,
+            )
 
     async def _restore(self, writer: bytes, fence: int) -> None:
         """Apply what the log holds beyond Redis, then write again what does not count there, and a position.
@@ -350,8 +369,12 @@ class Ownership:
     async def _apply(self, rows: Mapping[bytes, bytes | None], end: int, meta: Mapping[str, object]) -> None:
         """Write to Redis and move the position to `end`. The text changes each time, so none of them can get lost."""
         after = _moved(self._at, end)
-        await self._state.apply(self.token, self._at, after, rows, meta)
+        await self._state.apply(self.token, self._at, after, rows, {"written": _now_ms(), **meta})
         self._at = after
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _contiguous(spans: Sequence[Span], start: int) -> bool:

@@ -183,9 +183,19 @@ class StateReader:
 
         Raises `Restoring` while a partition does not know all of its agents.
         """
-        enc_tenant = encode_id(tenant).encode()
+        low = b"-" if after is None else b"(" + encode_id(after).encode()
+        found: list[AgentEntry] = []
+        while len(found) < limit:
+            names, entries = await self._entries(encode_id(tenant).encode(), low, wanted := limit - len(found))
+            found += entries
+            if len(names) < wanted:
+                break
+            low = b"(" + names[-1]
+        return found
+
+    async def _entries(self, enc_tenant: bytes, low: bytes, limit: int) -> tuple[list[bytes], list[AgentEntry]]:
+        """Names behind `low`, and the lines of those agents that have not been erased meanwhile."""
         layouts = [self._layout(number) for number in range(await self.partitions())]
-        low = "-" if after is None else "(" + encode_id(after)
         async with reported(self.settings.address):
             commands = [("ZRANGEBYLEX", each.agents(enc_tenant), low, "+", "LIMIT", 0, limit) for each in layouts]
             lists = await pipeline(self._redis, commands)
@@ -197,7 +207,8 @@ class StateReader:
             _ready(PartitionMeta.of(each.partition, raw), each) for each, raw in zip(layouts, answers, strict=False)
         ]
         lines = zip(page, answers[len(layouts) :], strict=True)
-        return [_entry(name, row, metas[each.partition]) for (name, each), row in lines if row is not None]
+        entries = [_entry(name, row, metas[each.partition]) for (name, each), row in lines if row is not None]
+        return [name for name, _ in page], entries
 
     async def count_agents(self, tenant: str) -> int:
         """How many agents a tenant has. Raises `Restoring` while a partition does not know all of its agents."""

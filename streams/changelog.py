@@ -48,6 +48,11 @@ class KafkaChangelog:
         self._producer = producer
         self.topic = settings.topics.changelog
 
+    @property
+    def remembers_ms(self) -> int:
+        """How long at least the log tells that a row was deleted."""
+        return self._settings.tombstone_ms + self._settings.compaction_lag_ms
+
     async def append(self, partition: int, token: bytes, records: Sequence[tuple[bytes, bytes | None]]) -> list[Span]:
         """Append in order, in batches as large as the producer allows; return when the broker has all of them."""
         assert self._producer is not None  # noqa: S101 - a reader has none and never appends

@@ -370,7 +370,7 @@ async def _dump(redis: Redis, partition: RedisPartition) -> dict[bytes, Any]:
     async for key in redis.scan_iter(match=partition.layout.tag + b"*", count=1000):
         is_set = await redis.type(key) == b"zset"
         found[key] = await redis.zrange(key, 0, -1, withscores=True) if is_set else await redis.hgetall(key)
-    for name in (b"epoch", b"fence", b"writer", b"changelog"):
+    for name in (b"epoch", b"fence", b"writer", b"changelog", b"written"):
         found[partition.layout.meta].pop(name)
     return found
 

@@ -190,6 +190,19 @@ async def test_agents_are_paged_in_one_order_over_all_partitions(
     assert all(left < right for left, right in pairwise(keys))
 
 
+async def test_a_list_goes_on_behind_agents_that_are_erased_while_it_is_read(
+    stored: Stored, reader: StateReader
+) -> None:
+    """Whoever gets fewer than were asked for takes it for the end of the list."""
+    for name in "abcdef":
+        stored.agent("t", name, version=1)
+    for name in "abd":
+        stored.redis.delete(stored.layout(partition_of(agent_key("t", name), 4)).agent(agent_key("t", name)))
+    assert [entry.agent for entry in await reader.agents("t", limit=2)] == ["c", "e"]
+    assert [entry.agent for entry in await reader.agents("t", "c", limit=2)] == ["e", "f"]
+    assert [entry.agent for entry in await reader.agents("t", limit=9)] == ["c", "e", "f"]
+
+
 async def test_agents_of_other_tenants_are_not_listed(stored: Stored, reader: StateReader) -> None:
     stored.agent("t", "mine", version=3, accepted=2, newest=7)
     stored.agent("t/", "other", version=1)

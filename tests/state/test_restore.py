@@ -19,7 +19,7 @@ from moodstream.state import ownership
 from moodstream.state.rows import AGENT, BEFORE, Kind, pack_row, row_key, row_offset, unpack_row
 from support.fakes import FakeChangelog, Log, Store
 from support.sides import K1, K2, K3, K4, Side, dead, row, write
-from support.stepping import KEYS
+from support.stepping import KEYS, LAYOUT
 
 # -- a fault at the edge of a call
 
@@ -147,6 +147,32 @@ async def test_an_older_redis_is_brought_up_to_the_log(side: Side) -> None:
     side.store.become(older)
     await side.ready()
     side.check({K1: row("4"), K2: row("2"), K3: row("3")}, 4)
+
+
+async def test_a_redis_older_than_the_log_remembers_deletions_is_refused(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup is put back: of rows that were erased since, nothing may tell any more."""
+    owner = await side.with_rows()
+    older = side.store.copy()
+    await write(owner, {K2: None}, 3)
+    owner.close()
+    later = ownership._now_ms() + 1_001
+    monkeypatch.setattr(FakeChangelog, "remembers_ms", 1_000)
+    monkeypatch.setattr(ownership, "_now_ms", lambda: later)
+    side.store.become(older)
+    await side.ready()  # nothing has been compacted since
+    side.check({K1: row("1")}, 3)
+    side.store.become(older)
+    side.log.records = [record for record in side.log.records if record.key != K2]
+    for _ in range(2):
+        with pytest.raises(StateLost, match="deleted") as caught:
+            await side.ready()
+        assert LAYOUT.tag.decode() in caught.value.hint
+        assert side.store.meta["state"] == b"restoring"
+    side.store.become(Store())
+    await side.ready()
+    side.check({K1: row("1")}, 3)
 
 
 async def test_a_commit_goes_to_redis_in_calls_that_cannot_get_lost(

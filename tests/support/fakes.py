@@ -90,6 +90,8 @@ def compacted(records: Sequence[LogRecord], upto: int, clean: int) -> list[LogRe
 class FakeChangelog:
     """A worker's client of one `Log`: a `ChangelogLog`. Appends in batches, between which others may append."""
 
+    remembers_ms = 2**62
+
     def __init__(self, log: Log, gate: Gate = open_gate, batch: int = 1_000_000) -> None:
         self.log = log
         self.gate = gate
