@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isclose
-from typing import Any
+from typing import Any, NamedTuple
 
 from drill.publisher import Sent
 from drill.reader import Answer
@@ -104,13 +104,34 @@ def unburied(sent: Iterable[Sent], letters: set[Place]) -> list[str]:
     return [f"{partition}/{offset}: no dead letter" for partition, offset in sorted(places - letters)]
 
 
-def unannounced(truth: Truth, announced: Mapping[bytes, int]) -> list[str]:
-    """Agents whose last mood nobody was told, or who were told of one that is none."""
+class Told(NamedTuple):
+    """A mood that was announced: for which log offset, and the displacement that follows from it for `END_MS`."""
+
+    sequence: int
+    displacement: Triple
+
+
+NOTHING_TOLD = Told(-1, (0.0, 0.0, 0.0))
+
+
+def unannounced(truth: Truth, announced: Mapping[bytes, Told]) -> list[str]:
+    """Agents whose last mood nobody was told, or who were told of another one."""
     return [
-        f"{key.decode()}: mood {life.mood_offset}, announced {announced.get(key, -1)}"
+        f"{key.decode()}: mood {life.mood_offset}, announced {told.sequence}"
         for key, life in truth.lives.items()
-        if announced.get(key, -1) != life.mood_offset and not (life.erased and life.mood_offset < 0)
+        if _is_wrong(life, told := announced.get(key, NOTHING_TOLD))
     ]
+
+
+def _is_wrong(life: Life, told: Told) -> bool:
+    if life.mood_offset < 0:
+        return told != NOTHING_TOLD and not life.erased
+    right = life.prefixes[max(life.prefixes)].displacement
+    return told.sequence != life.mood_offset or not all(map(_close, told.displacement, right))
+
+
+def _close(found: float, wanted: float) -> bool:
+    return isclose(found, wanted, rel_tol=0, abs_tol=_CLOSE)
 
 
 def false_reads(truth: Truth, answers: Iterable[Answer]) -> list[str]:
@@ -143,8 +164,7 @@ def _false_mood(life: Life, version: int, body: Mapping[str, Any]) -> str:
 
 
 def _same(axes: Mapping[str, float], expected: Triple) -> bool:
-    pairs = zip((axes[name] for name in _AXES), expected, strict=True)
-    return all(isclose(found, wanted, rel_tol=0, abs_tol=_CLOSE) for found, wanted in pairs)
+    return all(map(_close, (axes[name] for name in _AXES), expected))
 
 
 def _false_memories(life: Life, version: int, body: Mapping[str, Any]) -> str:

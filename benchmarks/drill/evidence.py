@@ -8,17 +8,21 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from math import exp
 from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from drill.checks import Place, names_of
+from drill.checks import NOTHING_TOLD, Place, Told, names_of
 from drill.names import Names
 from drill.reader import everything
-from drill.story import AGENTS
+from drill.story import AGENTS, END_MS, HOUR_MS
+from drill.truth import Triple
 from moodstream.cli.audit.sources import Record
 from moodstream.schemas.identity import agent_key
+from moodstream.schemas.instants import to_ms
 from moodstream.streams.settings import StreamSettings
 
 _ERRORS = "__streams.errors."
@@ -32,8 +36,8 @@ class Evidence:
     """What was found at the end of a round."""
 
     log: dict[int, list[Record]] = field(default_factory=dict)
-    announced: dict[bytes, int] = field(default_factory=dict)
-    """Greatest sequence of a mood that was announced, by agent."""
+    announced: dict[bytes, Told] = field(default_factory=dict)
+    """The mood with the greatest sequence that was announced, by agent."""
     letters: set[Place] = field(default_factory=set)
     """Where the records lie that have a dead letter."""
     memories: dict[bytes, Counter[str]] = field(default_factory=dict)
@@ -139,13 +143,21 @@ def _record(one: Any) -> Record:  # noqa: ANN401 - as above
     return Record(one.offset, one.timestamp, one.key, one.value, tuple(one.headers))
 
 
-def announced(moods: Logs) -> dict[bytes, int]:
-    """The greatest sequence of each agent."""
-    found: dict[bytes, int] = {}
+def announced(moods: Logs) -> dict[bytes, Told]:
+    """What a subscriber knows of each agent: the announcement with the greatest sequence, computed to `END_MS`."""
+    found: dict[bytes, Told] = {}
     for record in _all(moods):
-        key, sequence = record.key or b"", json.loads(record.value or b"{}")["sequence"]
-        found[key] = max(found.get(key, -1), sequence)
+        key, said = record.key or b"", json.loads(record.value or b"{}")
+        if said["sequence"] >= found.get(key, NOTHING_TOLD).sequence:
+            found[key] = Told(said["sequence"], _then(said))
     return found
+
+
+def _then(said: Mapping[str, Any]) -> Triple:
+    """The displacement at `END_MS`, as docs/events.md tells subscribers to compute it."""
+    hours = (END_MS - to_ms(datetime.fromisoformat(said["occurred_at"]))) / HOUR_MS
+    x, y, z = (x * exp(-hours / tau) for x, tau in zip(said["displacement"], said["tau_hours"], strict=True))
+    return x, y, z
 
 
 def places(letters: Logs) -> set[Place]:

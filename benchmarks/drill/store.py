@@ -51,6 +51,7 @@ class Store:
             self.replica = self._made("replica")
             await self._to_replica.start()
             await spawn(self.replica)
+            await self.ask("CONFIG", "SET", "repl-diskless-sync-delay", 0)  # it waits for more replicas otherwise
             await self._ask(self.replica, "REPLICAOF", "127.0.0.1", self._to_replica.port)
             await eventually(self._linked, what="a replica that follows")
 

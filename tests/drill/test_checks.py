@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from math import e
 from typing import Any
 
 import pytest
 
 from drill import checks
+from drill.evidence import announced
 from drill.names import PARTITIONS
 from drill.publisher import Sent
 from drill.reader import Answer
-from drill.story import END_MS, Raw, story
+from drill.story import END_MS, HOUR_MS, Raw, story
 from drill.truth import Life, Truth
 from moodstream.cli.audit.sources import Record
 from moodstream.schemas.codec import encode
 from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.identity import agent_key, partition_of, split_key
+from moodstream.schemas.instants import from_ms, iso
 
 AXES = ("pleasure", "arousal", "dominance")
 
@@ -38,6 +42,15 @@ class Played:
         self.truth = Truth.of(self.log, PARTITIONS)
         self.expected = checks.expected_memories(self.sent, self.truth)
         self.listed = {key: Counter(names) for key, names in self.expected.items()}
+
+    @property
+    def announced(self) -> dict[bytes, checks.Told]:
+        """The last mood of each agent that has one."""
+        return {
+            key: checks.Told(life.mood_offset, life.prefixes[max(life.prefixes)].displacement)
+            for key, life in self.truth.lives.items()
+            if life.mood_offset >= 0
+        }
 
     def answer(self, what: str, after: int = 3) -> Answer:
         """A right answer about some agent after some of its records."""
@@ -59,13 +72,12 @@ def played() -> Played:
 def test_a_round_that_went_well_has_no_finding(played: Played) -> None:
     records = sum(len(each) for each in played.log.values())
     letters = {(one.partition, one.offset) for one in played.sent if isinstance(one.item, Raw)}
-    announced = {key: life.mood_offset for key, life in played.truth.lives.items() if life.mood_offset >= 0}
     assert checks.not_in_log(played.sent, played.log) == []
     assert checks.lost_memories(played.expected, played.listed) == []
     assert checks.double_memories(played.expected, played.listed) == []
     assert checks.miscounted(played.truth, played.truth.counts, records) == ([], [])
     assert checks.unburied(played.sent, letters) == []
-    assert checks.unannounced(played.truth, announced) == []
+    assert checks.unannounced(played.truth, played.announced) == []
     assert checks.false_reads(played.truth, [played.answer("mood"), played.answer("memories")]) == []
 
 
@@ -130,10 +142,30 @@ def test_a_mood_that_was_not_announced_is_found(played: Played) -> None:
     assert len(checks.unannounced(played.truth, {})) == len(moved)
 
 
+def test_an_announcement_of_another_mood_is_found(played: Played) -> None:
+    (key, told), *_ = played.announced.items()
+    wrong = {**played.announced, key: told._replace(displacement=(0.9, 0.0, 0.0))}
+    assert len(checks.unannounced(played.truth, wrong)) == 1
+
+
+def test_the_last_announcement_is_what_a_subscriber_goes_by() -> None:
+    early, late = (
+        {
+            "sequence": at,
+            "occurred_at": iso(from_ms(END_MS - HOUR_MS)),
+            "displacement": [x, 0, 0],
+            "tau_hours": [1, 1, 1],
+        }
+        for at, x in ((4, 0.5), (9, 0.25))
+    )
+    records = [Record(n, 0, b"a", json.dumps(said).encode()) for n, said in enumerate((early, late, early))]
+    assert announced({0: records}) == {b"a": checks.Told(9, (pytest.approx(0.25 / e), 0.0, 0.0))}
+
+
 def test_a_mood_that_was_announced_may_be_gone_with_its_agent_and_not_otherwise() -> None:
     key = agent_key("red", "ada")
-    assert checks.unannounced(Truth(lives={key: Life(erased=True)}), {key: 7}) == []
-    assert len(checks.unannounced(Truth(lives={key: Life()}), {key: 7})) == 1
+    assert checks.unannounced(Truth(lives={key: Life(erased=True)}), {key: checks.Told(7, (0.0, 0.0, 0.0))}) == []
+    assert len(checks.unannounced(Truth(lives={key: Life()}), {key: checks.Told(7, (0.0, 0.0, 0.0))})) == 1
 
 
 def test_an_agent_may_vanish_when_it_was_erased_and_not_otherwise() -> None:
