@@ -121,8 +121,9 @@ class Folding:
         if entry.ident in agent.markers.ids:
             changes.duplicate += 1
             return
-        past = self._past or Past()
-        past.note(changes.rows)
+        past = self._past = self._past or Past()
+        if not (isinstance(event, Erase) and event.scope == "memory"):  # that one knows where to look
+            past.note(changes.rows)
         erasing = Erasing(agent, entry.offset, changes.rows, self._accepted, past)
         if isinstance(event, Erase):
             erasing.erase(event)

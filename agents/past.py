@@ -88,6 +88,32 @@ def reaches(event: Erasure, row: Dated) -> bool:
     return event.scope == "other_agent" and event.other_agent_id in row.others
 
 
+class Reach:
+    """What many erasures take away together: a row is asked once, however many there are."""
+
+    def __init__(self, erasures: Iterable[Erasure]) -> None:
+        self._all = False
+        self._domains: set[str | None] = set()
+        self._others: set[str | None] = set()
+        self._befores: dict[str | None, int] = {}
+        for event in erasures:
+            if isinstance(event, Expire):
+                before = max(to_ms(event.before), self._befores.get(event.domain, 0))
+                self._befores[event.domain] = before
+            else:
+                self._all |= event.scope == "agent"
+                self._domains.add(event.domain)
+                self._others.add(event.other_agent_id)
+
+    def takes(self, row: Dated) -> bool:
+        """Whether `reaches` holds of one of them."""
+        domain = "mood" if row.kind is Kind.SHIFT else row.domain
+        if self._all or domain in self._domains or not row.others.isdisjoint(self._others):
+            return True
+        mine = -1 if row.kind is Kind.ERASED else self._befores.get(domain, -1)
+        return row.ms < max(mine, self._befores.get(None, -1))
+
+
 @dataclass(slots=True)
 class Past:
     """The rows of an agent that lie in Redis and are in reach of a chunk's erasures."""
@@ -98,6 +124,8 @@ class Past:
     """Suffixes of all pair rows."""
     reports: TrendRow = field(default_factory=TrendRow)
     """Reports of the pairs that no event of the chunk is about, as many as the agent's trends can hold."""
+    _noted: dict[bytes, bytes] = field(default_factory=dict)
+    """The chunk's own rows that have been noted, by row key."""
 
     def copy(self) -> Past:
         """One to be changed while folding."""
@@ -108,15 +136,16 @@ class Past:
     def note(self, rows: Mapping[bytes, bytes | None]) -> None:
         """Add the rows that the chunk itself has written to buckets, by row key."""
         for key, data in rows.items():
-            if data is not None:
+            if data is not None and self._noted.get(key) is not data:
+                self._noted[key] = data
                 suffix = split_row_key(key)[1]
                 self.dated[suffix] = Dated.of(suffix, data)
 
-    def add_dated(self, rows: Mapping[bytes, bytes], erasures: Sequence[Erasure]) -> None:
-        """Note those rows of buckets that one of the erasures takes away."""
+    def add_dated(self, rows: Mapping[bytes, bytes], reach: Reach) -> None:
+        """Note those rows of buckets that are taken away."""
         for suffix, data in rows.items():
             row = Dated.of(suffix, data)
-            if any(reaches(event, row) for event in erasures):
+            if reach.takes(row):
                 self.dated[suffix] = row
 
     def add_pairs(self, rows: Mapping[bytes, bytes], apart: Iterable[bytes]) -> None:

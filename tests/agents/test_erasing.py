@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from moodstream.affect.signals import turn_key
 from moodstream.affect.trends import TrendRow, observe
 from moodstream.agents import fold as fold_module
+from moodstream.agents.past import Dated, Reach, reaches
 from moodstream.agents.pipeline import PartitionPipeline
 from moodstream.cli.oracle import OracleAgent
+from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.errors import BrokerUnavailable
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key, hash_id
@@ -36,7 +38,7 @@ from moodstream.state.rows import (
     unpack_row,
 )
 from support.chunks import SETTINGS, Line, chunk_of, records_of
-from support.events import T0_MS, engagement, erase, expire, life, outcome, profile, signal, with_erasures
+from support.events import T0_MS, engagement, erase, erasures, expire, life, outcome, profile, signal, with_erasures
 from support.fakes import Log
 from support.stepping import restored
 
@@ -253,6 +255,43 @@ async def test_an_event_whose_fold_raises_spoils_no_erasure(monkeypatch: pytest.
     await fold(good, log[:-1], [])
     assert line.counts()["dead"] == 1
     assert pure(line.store.rows) == pure(good.store.rows)
+
+
+async def test_many_erasures_look_at_each_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk of thousands of them must not hold the partition up for minutes."""
+    looked = 0
+    real = Dated.of
+
+    def of(suffix: bytes, data: bytes) -> Dated:
+        nonlocal looked
+        looked += 1
+        return real(suffix, data)
+
+    monkeypatch.setattr(Dated, "of", of)
+    log: list[InputEvent] = [outcome(T, A, f"o{i}", T0_MS + i, target_agent=f"u{i}") for i in range(40)]
+    log += [erase(T, A, f"x{i}", T0_MS + HOUR, memory_id=f"o{i}") for i in range(20)]
+    log += [erase(T, A, f"y{i}", T0_MS + HOUR, other_agent_id=f"u{i}") for i in range(20, 40)]
+    await checked(log)
+    assert looked == 40
+    await checked(log, [40])
+    assert 60 <= looked <= 40 + 2 * 40
+
+
+@given(
+    taken=st.lists(erasures(T, A), max_size=6),
+    kind=st.sampled_from([Kind.MEMORY, Kind.SHIFT, Kind.ERASED]),
+    ms=st.integers(T0_MS - HOUR, T0_MS + 60 * HOUR),
+    domain=st.sampled_from(["", "experience", "engagement", "mood", "reflection"]),
+    others=st.frozensets(st.sampled_from(["u", "v", "b"])),
+)
+def test_many_erasures_reach_what_one_of_them_reaches(
+    taken: list[InputEvent], kind: Kind, ms: int, domain: str, others: frozenset[str]
+) -> None:
+    found = [one for one in taken if isinstance(one, Erase | Expire)]
+    row = Dated(
+        kind, bytes(12), ms, domain if kind is Kind.MEMORY else "", others if kind is Kind.MEMORY else frozenset()
+    )
+    assert Reach(found).takes(row) == any(reaches(event, row) for event in found)
 
 
 @pytest.mark.parametrize("damage", [b"", b"?" * 40, pack_row(Kind.MEMORY, 3, b"?", bytes(8))])
