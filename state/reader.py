@@ -12,7 +12,7 @@ from moodstream.schemas.profile import ProfileValues
 from moodstream.state import scanning
 from moodstream.state.connection import call, connect, ping, pipeline, reported
 from moodstream.state.layout import Layout, format_key
-from moodstream.state.rows import AGENT, BUCKET_SECONDS, erased_key, hash_key
+from moodstream.state.rows import AGENT, BUCKET_SECONDS, erased_key, hash_key, maker_of
 from moodstream.state.views import (
     RESTORING,
     AgentEntry,
@@ -301,19 +301,39 @@ class StateReader:
         return found
 
     async def _scan_agents(self, layout: Layout, keys: Sequence[bytes]) -> list[ScannedAgent]:
+        """Read agents whole; again those of which rows were erased, or made anew, while they were read."""
+        found: list[ScannedAgent] = []
+        while keys:
+            read, before = await self._scan_once(layout, keys)
+            after = dict(zip(keys, await self._rewritten(layout, keys), strict=True))
+            found += [one for one in read if before[one.key] == after[one.key]]
+            keys = [key for key in keys if before[key] != after[key]]
+        return found
+
+    async def _scan_once(
+        self, layout: Layout, keys: Sequence[bytes]
+    ) -> tuple[list[ScannedAgent], dict[bytes, tuple[bytes | None, bytes | None]]]:
+        """Agents, and of each what changes where not only rows are added (`_rewritten`)."""
         commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta)]
         for key in keys:
             commands += [("HGETALL", layout.agent(key)), ("HKEYS", layout.buckets(key))]
         commands.append(("HMGET", layout.erased, *map(hash_key, keys)))
         raw, *answers, markers = await pipeline(self._redis, commands, atomic=True)
         meta = _ready(PartitionMeta.of(layout.partition, raw), layout)
-        small = zip(keys, answers[::2], answers[1::2], strict=True)
-        found = await scanning.whole_agents(self._redis, layout, meta.source, list(small))
-        marked = {key: row for key, row in zip(keys, markers, strict=True) if row is not None}
+        small = list(zip(keys, answers[::2], answers[1::2], strict=True))
+        found = await scanning.whole_agents(self._redis, layout, meta.source, small)
+        marked = dict(zip(keys, markers, strict=True))
         for one in found:
-            if one.key in marked:
-                one.rows[erased_key(one.key)] = marked[one.key]
-        return found
+            if (marker := marked[one.key]) is not None:
+                one.rows[erased_key(one.key)] = marker
+        return found, {key: (marked[key], _maker(rows.get(AGENT))) for key, rows, _ in small}
+
+    async def _rewritten(self, layout: Layout, keys: Sequence[bytes]) -> list[tuple[bytes | None, bytes | None]]:
+        """The marker rows of agents, and the folds that made them: one of these changes where rows are deleted."""
+        commands: list[tuple[bytes | str, ...]] = [("HMGET", layout.erased, *map(hash_key, keys))]
+        commands += [("HGET", layout.agent(key), AGENT) for key in keys]
+        markers, *rows = await pipeline(self._redis, commands)
+        return list(zip(markers, map(_maker, rows), strict=True))
 
     async def _settled(
         self, layout: Layout, key: bytes, suffixes: Sequence[bytes], buckets: bool
@@ -336,6 +356,10 @@ class StateReader:
 
     def _layout(self, partition: int) -> Layout:
         return Layout(self.settings.prefix, partition)
+
+
+def _maker(row: bytes | None) -> bytes | None:
+    return None if row is None else maker_of(row)
 
 
 def _between(buckets: Sequence[int], since_us: int | None, until_us: int | None) -> list[int]:

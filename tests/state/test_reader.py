@@ -1,6 +1,7 @@
 import asyncio
 import socket
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -210,6 +211,34 @@ async def test_agents_of_other_tenants_are_not_listed(stored: Stored, reader: St
     (entry,) = await reader.agents("t")
     assert (entry.agent, entry.version, entry.facts.accepted, entry.facts.newest) == ("mine", 3, 2, 7)
     assert await reader.agents("v") == []
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+async def test_a_scan_reads_agents_again_of_which_something_is_erased_meanwhile(
+    stored: Stored, reader: StateReader, monkeypatch: pytest.MonkeyPatch, all_of_it: bool
+) -> None:
+    """Else an audit beside live workers would miss rows that its older rows of the agent call for."""
+    for name in "ab":
+        stored.agent("t", name, version=4)
+        stored.memories("t", name, [(memory_row(f"e{n}", n), n) for n in range(3)])
+    key, layout = stored.of("t", "a")
+    real, calls = scanning.whole_agents, 0
+
+    async def whole_agents(*arguments: Any) -> list[ScannedAgent]:
+        nonlocal calls
+        calls += 1
+        if calls == 1 + (partition_of(key, 4) > partition_of(agent_key("t", "b"), 4)):
+            stored.redis.hset(layout.erased, rows.hash_key(key), rows.pack_erased(5, b"marks"))
+            stored.redis.unlink(layout.memory(key, 0), layout.buckets(key), *([layout.agent(key)] * all_of_it))
+            if not all_of_it:
+                stored.agent("t", "a", version=5)
+        return await real(*arguments)
+
+    monkeypatch.setattr(scanning, "whole_agents", whole_agents)
+    found = {one.key: one.rows for number in range(4) async for one in reader.scan_partition(number)}
+    assert len(found[agent_key("t", "b")]) == 4
+    assert found.pop(key, {}).keys() == (set() if all_of_it else {rows.row_key(key, rows.AGENT), rows.erased_key(key)})
+    assert len(found) == 1
 
 
 async def test_a_scan_gives_every_row_of_every_agent(
