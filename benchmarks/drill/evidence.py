@@ -23,6 +23,7 @@ from drill.truth import Triple
 from moodstream.cli.audit.sources import Record
 from moodstream.schemas.identity import agent_key
 from moodstream.schemas.instants import to_ms
+from moodstream.streams.broker import connected
 from moodstream.streams.settings import StreamSettings
 
 _ERRORS = "__streams.errors."
@@ -130,6 +131,13 @@ async def ends(streams: StreamSettings) -> dict[int, int]:
         return {at.partition: end for at, end in (await consumer.end_offsets(places)).items()}
     finally:
         await consumer.stop()
+
+
+async def committed(streams: StreamSettings) -> dict[int, int]:
+    """Up to where the workers have committed the log: outputs of all that lies before are acknowledged."""
+    async with connected(streams) as admin:
+        offsets = await admin.list_consumer_group_offsets(streams.app_id)
+    return {at.partition: found.offset for at, found in offsets.items() if at.topic == streams.topics.events}
 
 
 async def _arrived(consumer: Any, ends: dict[Any, int]) -> bool:  # noqa: ANN401 - aiokafka has no types

@@ -14,7 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from drill import checks
 from drill.brokers import Kafka
 from drill.crew import Crew
-from drill.evidence import Evidence, ends, gather, records_of
+from drill.evidence import Evidence, committed, ends, gather, records_of
 from drill.faults import ACTS
 from drill.names import PARTITIONS, Names
 from drill.pace import Pace, metas, watch
@@ -136,9 +136,16 @@ class Round:
             raise RuntimeError(f"{fault.kind}: {type(error).__name__}: {error}") from error
 
     async def _drain(self) -> None:
-        """Wait until everything is read and every partition is at work."""
-        last = await ends(self.stage.names.streams)
+        """Wait until everything is read and every partition is at work, then until all of it was announced."""
+        streams = self.stage.names.streams
+        last = await ends(streams)
         await eventually(lambda: self._drained(last), seconds=DRAIN_SECONDS, what="the end of the log")
+
+        async def told() -> bool:
+            found = await committed(streams)
+            return all(found.get(partition, 0) >= end for partition, end in last.items())
+
+        await eventually(told, seconds=DRAIN_SECONDS, what="the commit of the last events")
 
     async def _ready(self) -> bool:
         return await self._drained({})
