@@ -23,6 +23,10 @@ _POLLED_TOGETHER = 4
 _FETCH_BYTES = 2 << 20
 """Most bytes of one partition in a fetch: enough for a whole chunk of small events."""
 
+_METADATA_AGE_MS = 5_000
+"""How old a worker's picture of the brokers may grow. A group whose leader asked a broker that had just come back, and
+knew no topics yet, has no partitions until the next look: by default that is five minutes away."""
+
 
 class MoodApp(faust.App):  # type: ignore[misc]
     """Faust's app; knows where the state stands, so that the sources start there, and tells why it crashed."""
@@ -70,6 +74,7 @@ def create_app(settings: StreamSettings, store: str, datadir: str) -> MoodApp:
         broker_rebalance_timeout=settings.rebalance_seconds,
         broker_max_poll_records=min(settings.partitions, _POLLED_TOGETHER) * settings.chunk,
         consumer_max_fetch_size=_FETCH_BYTES,
+        consumer_metadata_max_age_ms=_METADATA_AGE_MS,
         web_enabled=False,
         TableManager="moodstream.streams.recovery:StateTableManager",
     )

@@ -81,6 +81,7 @@ async def test_what_the_protocol_relies_on_is_set(app: MoodApp) -> None:
     assert conf.consumer_auto_offset_reset == "earliest"
     assert conf.broker_heartbeat_interval * 3 < conf.broker_session_timeout == 12
     assert conf.broker_session_timeout <= conf.broker_request_timeout
+    assert conf.consumer_metadata_max_age_ms <= 5_000, "an empty assignment lasts until the next look"
 
 
 async def test_table_and_changelog_have_the_names_of_the_deployment(app: MoodApp) -> None:
