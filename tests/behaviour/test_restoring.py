@@ -24,6 +24,8 @@ from support.waiting import eventually
 
 MANY = 10_000
 """Agents whose restore takes a second or more."""
+EVEN_MORE = 30_000
+"""Agents whose restore takes longer than it takes a second worker to join."""
 _ATTEMPTS = 4
 
 
@@ -90,7 +92,7 @@ async def test_a_rebalance_while_workers_restore(run: Running) -> None:
     redis = run.deployment.platform.redis
     if redis is None:
         pytest.skip("this Redis is not ours to freeze")
-    await filled(run, MANY)
+    await filled(run, EVEN_MORE)
     stays, leaves = await two_frozen_in_the_middle(run, redis)
     try:
         leaves.signal(signal.SIGTERM)

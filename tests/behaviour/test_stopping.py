@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from redis.exceptions import RedisError
 
 from moodstream.schemas.errors import BrokerUnavailable, TopicMissing
 from moodstream.schemas.events import InputEvent
@@ -147,7 +148,7 @@ async def _waits(run: Running) -> None:
 
 async def all_right(run: Running, events: Sequence[InputEvent], published: int) -> None:
     """The next worker goes on with all that was published and the rest: every event counts once."""
-    await eventually(lambda: _answers(run), seconds=60, what="a broker that has come to itself")
+    await eventually(lambda: _answers(run), seconds=60, what="a broker and a Redis that have come to themselves")
     run.worker()
     async with Bus(run.deployment.streams) as bus:  # the other one may have lost its broker
         await bus.fire_all(events[published:])
@@ -157,8 +158,9 @@ async def all_right(run: Running, events: Sequence[InputEvent], published: int) 
 
 
 async def _answers(run: Running) -> bool:
-    """Whether a publisher can work: a Kafka that was frozen for long has to sign up with itself again."""
-    with contextlib.suppress(BrokerUnavailable, TopicMissing):
+    """Whether both can be used: a Kafka that was frozen signs up with itself again, a Redis reads its file first."""
+    with contextlib.suppress(BrokerUnavailable, TopicMissing, RedisError):
+        await run.redis.ping()
         async with Bus(run.deployment.streams):
             return True
     return False
