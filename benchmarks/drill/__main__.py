@@ -59,6 +59,8 @@ async def drill(options: Options, memory: Memory) -> None:
         async with running(options, lambda text: bar.console.print(text, soft_wrap=True, markup=False)) as run:
             for number in numbers:
                 result = await run.play(number)
+                if result.undone:  # not a finding: the fault has not been; once more, and then it counts
+                    result = await run.play(number)
                 memory.add(result)
                 if not console.is_terminal:
                     console.print(line(result), soft_wrap=True, markup=False)

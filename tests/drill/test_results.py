@@ -110,3 +110,13 @@ def test_one_partition_that_stands_still_is_seen_beside_others_that_move() -> No
     for now in range(6):
         pace.look(now, {0: 100, 1: 100}, {0: now * 10, 1: 0})
     assert pace.longest == 5
+
+
+def test_a_fault_that_could_not_be_done_is_told_from_a_finding() -> None:
+    undone = "RuntimeError: slots-moved: TimeoutError: nodes that agree did not come about within 30 s"
+    assert Result(1, "cluster", ["slots-moved"], problems=[undone]).undone
+    assert not Result(1, "cluster", ["slots-moved"], problems=[undone, "lost: one"]).undone
+    assert not Result(
+        1, "cluster", ["slots-moved"], problems=["RuntimeError: worker-term: TimeoutError: an end"]
+    ).undone
+    assert not Result(1, "cluster", ["slots-moved"]).undone
