@@ -8,12 +8,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
-import signal
 import statistics
 import sys
-import tempfile
-import uuid
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,30 +18,21 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.flooding import Flood
+from bench.places import pids, published, say, servers
 from bench.run import Result, measure
 from bench.subjects import ours
-from bench.workload import Workload, publish
+from bench.workload import Workload
 from moodstream.streams.settings import StreamSettings
-from moodstream.streams.topics import create
-from support.platforms import Platform, real
-from support.real import choose
+from support.platforms import Platform
 
-PARTITIONS = 4
 CEILING = 2.0
 
 
 def main() -> None:
     """Read the options, start the servers, measure, print; exit 1 when a flood costs more than it may."""
     options = parsed(sys.argv[1:])
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it complains of topics that were just made
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # so that servers and folder go too
-    choice = choose()
-    if choice.how is None:
-        sys.exit(f"the benchmark needs real Kafka and Redis: {choice.why}")
-    with tempfile.TemporaryDirectory(prefix="moodstream-bench-") as name:
-        folder = Path(name)
-        with real(choice, folder) as platform:
-            results = asyncio.run(rounds(platform, folder, options))
+    with servers() as (platform, folder):
+        results = asyncio.run(rounds(platform, folder, options))
     summary = report(results, as_json=options.json)
     sys.exit(int(summary["time_ratio"] > CEILING))
 
@@ -64,7 +51,7 @@ async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) 
     """Fill both logs once, then measure the worker on one and the other in turns."""
     valid = Workload(options.events, options.agents)
     logs = [await filled(platform, valid), await filled(platform, Flood(valid))]
-    servers = [each.process.pid for each in (platform.broker, platform.redis) if each and each.process]
+    own = pids(platform)
     results = []
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
@@ -72,20 +59,16 @@ async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) 
         for name, topics in zip(("valid", "flood"), logs, strict=True):
             async with AsyncExitStack() as stack:
                 subject = replace(await ours(platform, topics, options.events, stack), name=name)
-                pair.append(await measure(subject, servers, folder))
+                pair.append(await measure(subject, own, folder))
         results.append((pair[0], pair[1]))
     return results
 
 
 async def filled(platform: Platform, workload: Workload | Flood) -> StreamSettings:
     """Make the topics of a deployment and publish a workload to it."""
-    prefix = f"bench-{uuid.uuid4().hex[:8]}"
-    topics = StreamSettings(bootstrap=platform.bootstrap, prefix=f"{prefix}.", app_id=prefix, partitions=PARTITIONS)
-    await create(topics)
     what = "half of them malformed" if isinstance(workload, Flood) else "valid"
     say(f"publishing {workload.events:,} records, {what}")
-    await publish(workload, platform.bootstrap, topics.topics.events)
-    return topics
+    return await published(platform, workload)
 
 
 def report(results: list[tuple[Result, Result]], *, as_json: bool) -> dict:
@@ -121,11 +104,6 @@ def summed_up(results: list[tuple[Result, Result]]) -> dict:
 
 def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def say(text: str) -> None:
-    """Tell on standard error what goes on."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -8,42 +8,29 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
-import signal
 import statistics
 import sys
-import tempfile
-import uuid
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.places import pids, published, say, servers
 from bench.run import Result, measure
 from bench.subjects import ours, stock_faust
-from bench.workload import Workload, publish
+from bench.workload import Workload
 from moodstream.streams.settings import StreamSettings
-from moodstream.streams.topics import create
-from support.platforms import Platform, real
-from support.real import choose
+from support.platforms import Platform
 
-PARTITIONS = 4
 FLOOR = 8.0
 
 
 def main() -> None:
     """Read the options, start the servers, measure, print."""
     options = parsed(sys.argv[1:])
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it complains of topics that were just made
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # so that servers and folder go too
-    choice = choose()
-    if choice.how is None:
-        sys.exit(f"the benchmark needs real Kafka and Redis: {choice.why}")
-    with tempfile.TemporaryDirectory(prefix="moodstream-bench-") as name:
-        folder = Path(name)
-        with real(choice, folder) as platform:
-            results = asyncio.run(rounds(platform, folder, options))
+    with servers() as (platform, folder):
+        results = asyncio.run(rounds(platform, folder, options))
     report(results, as_json=options.json)
 
 
@@ -64,7 +51,7 @@ async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) 
     # As many events an agent, so that its rows grow as large, of fewer agents: it would take minutes otherwise.
     part = Workload(options.stock_events, max(options.agents * options.stock_events // options.events, 1))
     mine, stock = await filled(platform, whole), await filled(platform, part)
-    servers = [each.process.pid for each in (platform.broker, platform.redis) if each and each.process]
+    own = pids(platform)
     results = []
     for number in range(1, options.rounds + 1):
         async with AsyncExitStack() as stack:
@@ -73,18 +60,14 @@ async def rounds(platform: Platform, folder: Path, options: argparse.Namespace) 
                 await ours(platform, mine, whole.events, stack),
             )
             say(f"round {number} of {options.rounds}")
-            results.append((await measure(pair[0], servers, folder), await measure(pair[1], servers, folder)))
+            results.append((await measure(pair[0], own, folder), await measure(pair[1], own, folder)))
     return results
 
 
 async def filled(platform: Platform, workload: Workload) -> StreamSettings:
     """Make the topics of a deployment and publish a workload to it."""
-    prefix = f"bench-{uuid.uuid4().hex[:8]}"
-    topics = StreamSettings(bootstrap=platform.bootstrap, prefix=f"{prefix}.", app_id=prefix, partitions=PARTITIONS)
-    await create(topics)
     say(f"publishing {workload.events:,} events of {workload.agents:,} agents")
-    await publish(workload, platform.bootstrap, topics.topics.events)
-    return topics
+    return await published(platform, workload)
 
 
 def report(results: list[tuple[Result, Result]], *, as_json: bool) -> None:
@@ -120,11 +103,6 @@ def summed_up(results: list[tuple[Result, Result]]) -> dict:
 
 def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def say(text: str) -> None:
-    """Tell on standard error what goes on."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import structlog
 
 from bench.filling import Filled, Template, fill
+from bench.workload import publish
 from moodstream.streams.changelog import KafkaChangelog
 from moodstream.streams.sending import open_producer
 from moodstream.streams.settings import StreamSettings
@@ -47,6 +48,14 @@ async def deployed(
     async with changelog_of(deployment.streams) as changelog:
         filled = await fill(changelog, template, agents, deployment.streams.partitions, erased=erased)
     return deployment, filled
+
+
+async def published(platform: Platform, records: Iterable[tuple[bytes, bytes]]) -> StreamSettings:
+    """Make the topics of a deployment, and publish records (key, value) to it."""
+    streams = Deployment(platform, f"bench-{uuid.uuid4().hex[:8]}").streams
+    await create(streams)
+    await publish(records, platform.bootstrap, streams.topics.events)
+    return streams
 
 
 @asynccontextmanager

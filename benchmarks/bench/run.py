@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.process import cpu_seconds, machine_seconds, peak_mb, tree
 from bench.subjects import Subject
 from bench.window import Sample, rates
-from support.servers import end_with_parent
+from support.servers import launch
 
 STEP_SECONDS = 0.1
 LIMIT_SECONDS = 300
@@ -42,7 +42,8 @@ async def measure(subject: Subject, servers: list[int], folder: Path) -> Result:
     Raises RuntimeError with the end of its log when it dies or is too slow.
     """
     log = folder / f"{subject.name}.log"
-    process = _start(subject, folder, log)
+    log.unlink(missing_ok=True)  # of an earlier round
+    process = launch(subject.command, log, {**os.environ, **subject.env}, folder)
     try:
         samples, peak = await _watch(subject, process, servers, log)
     finally:
@@ -69,20 +70,6 @@ async def _watch(
 
 def _end_of(log: Path) -> str:
     return log.read_text(errors="replace")[-3000:]
-
-
-def _start(subject: Subject, folder: Path, log: Path) -> subprocess.Popen[bytes]:
-    env = {**os.environ, **subject.env}
-    with log.open("wb") as out:
-        return subprocess.Popen(
-            list(subject.command),
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            preexec_fn=end_with_parent,
-        )
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

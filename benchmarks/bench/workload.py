@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -39,12 +39,12 @@ class Workload:
             yield keys[agent], json.dumps({**_common(agent, number), **own}).encode()
 
 
-async def publish(workload: Workload, bootstrap: str, topic: str) -> None:
-    """Send the whole workload, partitioned by key as every client does it."""
+async def publish(records: Iterable[tuple[bytes, bytes]], bootstrap: str, topic: str) -> None:
+    """Send records (key, value), partitioned by key as every client does it."""
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, max_batch_size=500_000)
     async with producer:
         sent = []
-        for key, value in workload:
+        for key, value in records:
             sent.append(await producer.send(topic, value, key=key))
             if len(sent) >= _FLIGHT:
                 await _confirmed(sent)

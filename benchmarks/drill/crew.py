@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from support.servers import end_with_parent
+from support.servers import launch
 from support.waiting import eventually
 
 STOP_SECONDS = 15.0
@@ -33,17 +33,7 @@ class Program:
     def start(self) -> None:
         """Start it, and do not wait."""
         self.wanted = True
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *self._arguments],
-                cwd=self._folder,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-            )
+        self._process = launch([sys.executable, *self._arguments], self.log, self._environment, self._folder)
 
     @property
     def code(self) -> int | None:

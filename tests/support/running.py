@@ -24,7 +24,7 @@ from moodstream.state.layout import Layout
 from moodstream.streams import topics
 from moodstream.streams.bus import Bus
 from support.deployments import Deployment
-from support.servers import end_with_parent
+from support.servers import launch
 from support.waiting import eventually, wait_until
 
 COUNTS = ("accepted", "duplicate", "erased", "dead")
@@ -42,16 +42,8 @@ class WorkerProcess:
 
     def start(self) -> None:
         """Start it; it is not waited for."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "moodstream", "worker"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self.deployment.environment, **self.more},
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-            )
+        command = [sys.executable, "-m", "moodstream", "worker"]
+        self.process = launch(command, self.log, {**os.environ, **self.deployment.environment, **self.more})
 
     def signal(self, number: int) -> None:
         """Send a signal."""

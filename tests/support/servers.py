@@ -51,17 +51,7 @@ class Server:
 
     def spawn(self) -> None:
         """Start the process and do not wait."""
-        with self.log.open("ab") as log:
-            # Its own session: Ctrl-C ends the tests, which then end the server.
-            self.process = subprocess.Popen(
-                list(self.command),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self.env},
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-            )
+        self.process = launch(self.command, self.log, {**os.environ, **self.env})
 
     def stop(self) -> None:
         """Ask the process to end, and end it when it has not after ten seconds."""
@@ -105,7 +95,24 @@ class Server:
         return self.process
 
 
-def end_with_parent() -> None:
-    """Make the kernel end a child when its parent dies, even by kill -9: the `preexec_fn` of a server (Linux only)."""
+def launch(
+    command: Sequence[str], log: Path, env: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process that writes to a log and ends with this one."""
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=env,
+            start_new_session=True,  # Ctrl-C ends the tests, which then end it
+            preexec_fn=_end_with_parent,
+        )
+
+
+def _end_with_parent() -> None:
+    """Make the kernel end a child when its parent dies, even by kill -9 (Linux only)."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
