@@ -44,7 +44,7 @@ def unavailable(settings: StreamSettings, reason: object, hint: str = _CHECK) ->
 async def connected(settings: StreamSettings) -> AsyncIterator[AIOKafkaAdminClient]:
     """Give a client of the broker, closed afterwards.
 
-    Raises `BrokerUnavailable` when nothing answers within `connect_seconds`, or what answers is no broker.
+    Raises `BrokerUnavailable` when nothing answers within `connect_seconds`, what answers is no broker, or none is up.
     """
     until = asyncio.get_running_loop().time() + settings.connect_seconds
     await _reachable(settings, until)
@@ -53,6 +53,7 @@ async def connected(settings: StreamSettings) -> AsyncIterator[AIOKafkaAdminClie
     try:
         async with reported(settings), asyncio.timeout_at(until):
             await admin.start()
+        await _counted_in(admin, settings, until)
         yield admin
     finally:
         with suppress(KafkaError, OSError):
@@ -77,6 +78,17 @@ async def _reachable(settings: StreamSettings, until: float) -> None:
         if clock() + _PAUSE_SECONDS > until:
             raise unavailable(settings, _reason(last)) from last
         await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _counted_in(admin: AIOKafkaAdminClient, settings: StreamSettings, until: float) -> None:
+    """Wait until the cluster names a broker: one that was frozen, or has just begun, does not even name itself."""
+    client, clock = admin._client, asyncio.get_running_loop().time
+    while not client.cluster.brokers():
+        if clock() + _PAUSE_SECONDS > until:
+            raise unavailable(settings, "it answers, but says that no broker is up")
+        await asyncio.sleep(_PAUSE_SECONDS)
+        async with reported(settings):
+            await client.force_metadata_update()
 
 
 async def _knock(settings: StreamSettings) -> OSError | None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import OutOfOrderSequenceNumber
 
 from moodstream.schemas.codec import decode
@@ -199,6 +200,27 @@ async def test_no_broker_names_the_address(caplog: pytest.LogCaptureFixture) -> 
         with pytest.raises(BrokerUnavailable, match=f"127.0.0.1:{port}.*connection refused"):
             await attempt()
     assert caplog.records == []
+
+
+async def test_a_broker_that_does_not_yet_name_itself_is_waited_for(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Kafka does for a moment after it was frozen for longer than its session."""
+    named = ClusterMetadata.update_metadata
+    answers = 0
+
+    def late(cluster: ClusterMetadata, metadata: object) -> None:
+        nonlocal answers
+        answers += 1
+        if answers > 2:
+            named(cluster, metadata)
+
+    monkeypatch.setattr(ClusterMetadata, "update_metadata", late)
+    await topics.create(deployment.streams)
+    assert answers > 2
+    monkeypatch.setattr(ClusterMetadata, "update_metadata", lambda cluster, metadata: None)
+    with pytest.raises(BrokerUnavailable, match="no broker is up"):
+        await topics.check(deployment.streams.model_copy(update={"connect_seconds": 1.0}))
 
 
 async def test_something_else_on_the_port_is_no_broker() -> None:
