@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-import typer
-
+from moodstream.cli.asking import confirm
 from moodstream.cli.dead import screen
 from moodstream.cli.dead.asked import moment
 from moodstream.cli.output import messages, write_json
@@ -81,7 +81,7 @@ async def replay(settings: StreamSettings, asked: Selection, how: How) -> int:
     elif how.dry_run:
         found = await run.run(dry_run=True)
     else:
-        _ask(how, f"{screen.counted(survey)}. Replay them?")
+        confirm(f"{screen.counted(survey)}. Replay them?", yes=how.yes, as_json=how.as_json)
         with bar(messages(), "replay", survey.selected) as done:
             found = await run.run(done=done)
     missing = sorted((asked.names or frozenset()) - survey.found)
@@ -98,9 +98,8 @@ async def purge(settings: StreamSettings, asked: Oldest, *, yes: bool, as_json: 
     planned = await dead_purge.plan(box, partition=asked.partition, before_ms=asked.before_ms, upto=asked.upto)
     if planned.ends:
         await dead_purge.check_broker(box)
-        if not as_json:
-            screen.show_purge(messages(), planned)
-        _ask(How(again=False, dry_run=False, yes=yes, as_json=as_json), "Delete them for good?")
+        look = partial(screen.show_purge, messages(), planned)
+        confirm("Delete them for good?", yes=yes, as_json=as_json, show=look)
         await dead_purge.purge(box, planned)
     if as_json:
         write_json(
@@ -108,12 +107,3 @@ async def purge(settings: StreamSettings, asked: Oldest, *, yes: bool, as_json: 
         )
     else:
         results().print(f"{planned.total:,} letters deleted")
-
-
-def _ask(how: How, question: str) -> None:
-    """Ask whether to go on; who says no ends the command with code 1."""
-    if how.yes:
-        return
-    if how.as_json:
-        raise InvalidUsage("nobody can be asked with --json", hint="Add --yes, or look first with --dry-run.")
-    typer.confirm(question, abort=True, err=True)

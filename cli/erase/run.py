@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
-import typer
-
+from moodstream.cli.applied import send, wait_applied
+from moodstream.cli.asking import confirm
 from moodstream.cli.erase import screen
 from moodstream.cli.erase.found import Result, Target
 from moodstream.cli.erase.traces import scanned, traces
@@ -26,11 +25,8 @@ from moodstream.schemas.instants import from_ms
 from moodstream.state.reader import StateReader
 from moodstream.state.rows import AGENT, HEADER, row_key
 from moodstream.state.views import AgentFacts, ScannedAgent
-from moodstream.streams.bus import Bus
-from moodstream.streams.report import Receipt
 from moodstream.streams.retention import last_copies
 
-_POLL_SECONDS: Final = 0.1
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -84,11 +80,11 @@ async def run(settings: Settings, asked: Asked, how: How) -> int:
         if how.dry_run or not targets:
             _show(how, Result(targets, []))
             return 0
-        _ask(how, targets)
-        async with Bus(settings.streams) as bus:
-            receipts = [await bus.fire(target.event) for target in targets]
+        look = partial(screen.show_targets, messages(), targets)
+        confirm("Erase it for good?", yes=how.yes, as_json=how.as_json, show=look)
+        receipts = await send(settings.streams, [target.event for target in targets])
         result = Result(targets, await last_copies(settings.streams), receipts=receipts)
-        result.applied = await _wait(reader, receipts, how.wait)
+        result.applied = await wait_applied(settings.streams, reader, receipts, how.wait) == len(receipts)
         if result.applied:
             result.left = [(await traces(reader, target.event))[0] for target in targets]
     finally:
@@ -139,34 +135,6 @@ def _target(found: ScannedAgent, agent: str) -> Target | None:
 
 def _newest(found: ScannedAgent) -> int:
     return AgentFacts.unpack(found.rows[row_key(found.key, AGENT)][HEADER.size :]).newest
-
-
-def _ask(how: How, targets: Sequence[Target]) -> None:
-    """Ask whether to go on; who says no ends the command with code 1."""
-    if how.yes:
-        return
-    if how.as_json:
-        raise InvalidUsage("nobody can be asked with --json", hint="Add --yes, or look first with --dry-run.")
-    screen.show_targets(messages(), targets)
-    typer.confirm("Erase it for good?", abort=True, err=True)
-
-
-async def _wait(reader: StateReader, receipts: Sequence[Receipt], seconds: float) -> bool:
-    """Wait until the workers have come as far as the events; whether they have."""
-    ends: dict[int, int] = {}
-    for receipt in receipts:
-        ends[receipt.partition] = max(receipt.offset, ends.get(receipt.partition, -1))
-    deadline = time.monotonic() + seconds
-    while ends:
-        for partition, offset in list(ends.items()):
-            meta = await reader.partition_meta(partition)
-            if meta is not None and meta.source > offset:
-                del ends[partition]
-        if ends and time.monotonic() >= deadline:
-            return False
-        if ends:
-            await asyncio.sleep(_POLL_SECONDS)
-    return True
 
 
 def _show(how: How, result: Result) -> None:

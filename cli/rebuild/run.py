@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-import typer
-
+from moodstream.cli.applied import send, wait_applied
+from moodstream.cli.asking import confirm
 from moodstream.cli.output import messages, screen, write_json
 from moodstream.cli.progress import bar
 from moodstream.cli.rebuild.plan import Plan, Target, plan_all, plan_one
 from moodstream.cli.settings import Settings
-from moodstream.schemas.errors import InvalidUsage
 from moodstream.schemas.identity import split_key
 from moodstream.schemas.rebuild import Rebuild
 from moodstream.state.reader import StateReader
 from moodstream.streams.broker import reported
-from moodstream.streams.bus import Bus
-from moodstream.streams.event_log import EventLog
-from moodstream.streams.report import Receipt
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.topics import check
 
-_POLL_SECONDS: Final = 0.1
 BEHIND, NOT_COVERED = 1, 3
 """Exit codes."""
 
@@ -57,8 +49,11 @@ async def run(settings: Settings, tenant: str | None, agent: str | None, how: Ho
             plan = await _plan(settings.streams, reader, tenant, agent, how)
             _ask(plan, how)
             targets = plan.targets(partial=how.partial)
-            receipts = await _send(settings.streams, targets, how)
-            done = Done(len(receipts), await _applied(settings.streams, reader, receipts, how))
+            now = datetime.now(UTC)
+            receipts = await send(settings.streams, [_event(one, now, how) for one in targets])
+            with bar(messages(), "rebuild", len(receipts)) as show:
+                applied = await wait_applied(settings.streams, reader, receipts, how.wait, show)
+            done = Done(len(receipts), applied)
     finally:
         await reader.close()
     return _report(plan, done, how)
@@ -71,58 +66,15 @@ async def _plan(streams: StreamSettings, reader: StateReader, tenant: str | None
 
 
 def _ask(plan: Plan, how: How) -> None:
-    """Ask before anything is lost; who says no ends the command with code 1."""
-    if not (how.partial and plan.lost) or how.yes:
-        return
-    if how.as_json:
-        raise InvalidUsage("nobody can be asked with --json", hint="Add --yes.")
-    question = f"{len(plan.lost):,} agents lose what the log no longer has. Make their rows from what is left?"
-    typer.confirm(question, abort=True, err=True)
-
-
-async def _send(streams: StreamSettings, targets: Sequence[Target], how: How) -> list[Receipt]:
-    """Send an event for each agent, in batches."""
-    now, receipts = datetime.now(UTC), list[Receipt]()
-    size = streams.limits.batch_events
-    async with Bus(streams) as bus:
-        for at in range(0, len(targets), size):
-            report = await bus.fire_all([_event(one, now, how) for one in targets[at : at + size]])
-            report.raise_for_failures()
-            receipts += report.receipts
-    return receipts
+    """Ask before anything is lost."""
+    if how.partial and plan.lost:
+        question = f"{len(plan.lost):,} agents lose what the log no longer has. Make their rows from what is left?"
+        confirm(question, yes=how.yes, as_json=how.as_json)
 
 
 def _event(target: Target, now: datetime, how: How) -> Rebuild:
     tenant, agent = split_key(target.head.key)
     return Rebuild(tenant_id=tenant, agent_id=agent, occurred_at=now, partial=how.partial, from_offset=how.from_offset)
-
-
-async def _applied(streams: StreamSettings, reader: StateReader, receipts: Sequence[Receipt], how: How) -> int:
-    """Wait until the workers are behind all of these events, for so long; how many they are behind."""
-    wanted: dict[int, list[int]] = {}
-    for receipt in receipts:
-        wanted.setdefault(receipt.partition, []).append(receipt.offset)
-    for partition, offsets in wanted.items():
-        if -1 in offsets:  # a write that was repeated: it lies before the end
-            end = await EventLog(streams).end(partition)
-            wanted[partition] = [end - 1 if offset < 0 else offset for offset in offsets]
-    with bar(messages(), "rebuild", len(receipts)) as show:
-        return await _until(reader, wanted, time.monotonic() + how.wait, show)
-
-
-async def _until(
-    reader: StateReader, wanted: dict[int, list[int]], deadline: float, show: Callable[[int], None]
-) -> int:
-    while True:
-        done = 0
-        for partition, offsets in wanted.items():
-            meta = await reader.partition_meta(partition)
-            source = 0 if meta is None else meta.source
-            done += sum(offset < source for offset in offsets)
-        show(done)
-        if done == sum(map(len, wanted.values())) or time.monotonic() >= deadline:
-            return done
-        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _report(plan: Plan, done: Done, how: How) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,9 +32,8 @@ def head(first: int) -> bytes:
 class FakeReader:
     """Agents by key, with their rows."""
 
-    def __init__(self, agents: dict[bytes, bytes | None], sources: dict[int, list[int]] | None = None) -> None:
+    def __init__(self, agents: dict[bytes, bytes | None]) -> None:
         self._agents = agents
-        self._sources = sources or {}
 
     async def partitions(self) -> int:
         return PARTITIONS
@@ -48,10 +46,6 @@ class FakeReader:
         for key, row in self._agents.items():
             if partition_of(key, PARTITIONS) == partition:
                 yield [(key, row)]
-
-    async def partition_meta(self, partition: int) -> Any:
-        sources = self._sources[partition]
-        return SimpleNamespace(source=sources.pop(0) if len(sources) > 1 else sources[0])
 
 
 @pytest.fixture(autouse=True)
@@ -140,13 +134,3 @@ def test_the_exit_code_says_what_is_left(
     assert f'"applied": {done.applied}' in capsys.readouterr().out
     assert running._report(plan, done, how._replace(as_json=False)) == code
     assert f"{done.applied} of {done.sent} agents" in capsys.readouterr().out
-
-
-async def test_it_waits_for_the_workers_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_POLL_SECONDS", 0)
-    shown: list[int] = []
-    found = FakeReader({}, {0: [5, 6, 7], 1: [0, 0, 0, 9]})
-    done = await running._until(found, {0: [5, 6], 1: [8]}, float("inf"), shown.append)  # type: ignore[arg-type]
-    assert (done, shown[0], shown[-1]) == (3, 0, 3)
-    stuck = FakeReader({}, {0: [6]})
-    assert await running._until(stuck, {0: [5, 6]}, 0.0, shown.append) == 1  # type: ignore[arg-type]
