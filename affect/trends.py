@@ -129,6 +129,11 @@ class TrendRow:
         """Drop what is beyond the newest 64 turns of each signal, as `pack` does."""
         self.pack()
 
+    def until(self, ms: int) -> TrendRow:
+        """The row without reports after a time (ms). What they have pushed out of the row stays unknown."""
+        turns = {key: [each for each in reports if each[0] <= ms] for key, reports in self.turns.items()}
+        return TrendRow({key: reports for key, reports in turns.items() if reports})
+
     def outcomes(self) -> TrendRow:
         """The reports of outcomes alone."""
         return TrendRow({key: reports for key, reports in self.turns.items() if _is_outcome(reports)})

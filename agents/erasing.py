@@ -12,7 +12,7 @@ from moodstream.agents.past import Past, reaches
 from moodstream.schemas.erasure import Erase, Expire
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_ms
-from moodstream.state.marker_row import Place, ScopeKind
+from moodstream.state.marker_row import Markers, Place, ScopeKind
 from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
@@ -202,5 +202,5 @@ class Erasing:
         if agent.facts.accepted or agent.markers.erasing:
             agent.touched[ERASED] = self.offset
         else:
-            agent.markers = type(agent.markers)()
+            agent.markers = Markers()
             agent.drop(ERASED)

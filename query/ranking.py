@@ -71,15 +71,9 @@ def rule_of(looks: int) -> TrendRule:
     )
 
 
-def until(row: TrendRow, as_of: int) -> TrendRow:
-    """The row without reports after a time (ms). What they have pushed out of the row stays unknown."""
-    turns = {key: [each for each in reports if each[0] <= as_of] for key, reports in row.turns.items()}
-    return TrendRow({key: reports for key, reports in turns.items() if reports})
-
-
 def _look(page: Sequence[AgentView], signal: TrendSignal, as_of: int) -> NDArray[np.float64]:
     rows = [TrendRow.unpack(view.body(TRENDS)) for view in page]
-    rows = [until(row, as_of) if view.facts.newest > as_of else row for row, view in zip(rows, page, strict=True)]
+    rows = [row.until(as_of) if view.facts.newest > as_of else row for row, view in zip(rows, page, strict=True)]
     looks, bit = look_all(rows), SIGNALS.index(signal)
     columns = (looks.p, looks.slope, looks.observations, looks.testable, looks.change_ms, looks.newest_ms)
     return np.stack([column[:, bit].astype(np.float64) for column in columns], axis=1)

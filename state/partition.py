@@ -14,9 +14,8 @@ from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.state.connection import pipeline
 from moodstream.state.layout import Layout
 from moodstream.state.operations import operations
-from moodstream.state.rows import AGENT
 from moodstream.state.scanning import PAGE as PAGE_FIELDS
-from moodstream.state.scanning import agent_keys, every_row, marker_rows, whole_agents
+from moodstream.state.scanning import agent_heads, agent_keys, every_row, marker_rows, whole_agents
 from moodstream.state.scripts import ACQUIRE, APPLY, LOAD, PAGE
 
 _SCAN_AGENTS = 64
@@ -160,11 +159,9 @@ class RedisPartition:
         async for markers in marker_rows(self._redis, self.layout):
             yield markers
 
-    async def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+    def heads(self) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
         """Give all agents, some at a time: key, and the row `agent`. For the owner alone."""
-        async for keys in agent_keys(self._redis, self.layout, PAGE_FIELDS):
-            rows = await pipeline(self._redis, [("HGET", self.layout.agent(key), AGENT) for key in keys])
-            yield list(zip(keys, rows, strict=True))
+        return agent_heads(self._redis, self.layout)
 
     async def whole(self, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, bytes]]:
         """Give all rows of these agents, damaged ones too: by row key, by agent key. For the owner alone."""

@@ -269,9 +269,8 @@ class StateReader:
         """All agents of a partition, some at a time: key, and the row `agent` as it is stored."""
         layout = self._layout(partition)
         async with reported(self.settings.address):
-            async for keys in scanning.agent_keys(self._redis, layout, scanning.PAGE):
-                rows = await pipeline(self._redis, [("HGET", layout.agent(key), AGENT) for key in keys])
-                yield list(zip(keys, rows, strict=True))
+            async for page in scanning.agent_heads(self._redis, layout):
+                yield page
 
     async def scan_partition(self, partition: int) -> AsyncIterator[ScannedAgent]:
         """All agents of a partition with all their rows, for audits and for publishing the rows anew.

@@ -117,6 +117,13 @@ async def agent_keys(redis: Redis, layout: Layout, limit: int) -> AsyncIterator[
             low = b"(" + names[-1]
 
 
+async def agent_heads(redis: Redis, layout: Layout) -> AsyncIterator[list[tuple[bytes, bytes | None]]]:
+    """All agents of a partition, some at a time: key, and the row `agent` as it is stored."""
+    async for keys in agent_keys(redis, layout, PAGE):
+        rows = await pipeline(redis, [("HGET", layout.agent(key), AGENT) for key in keys])
+        yield list(zip(keys, rows, strict=True))
+
+
 async def every_row(redis: Redis, layout: Layout, keys: Sequence[bytes]) -> dict[bytes, Fields]:
     """All rows of these agents by row key, whatever they say and whatever version they are of."""
     commands: list[tuple[bytes | str, ...]] = []

@@ -6,18 +6,14 @@ import heapq
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
 from moodstream.schemas.errors import NotFound, TopicMissing
 from moodstream.streams.broker import connected, list_topics, reported
-from moodstream.streams.changelog import log_bounds, read_records
+from moodstream.streams.changelog import log_bounds, read_records, reading
 from moodstream.streams.dead_letters import DeadLetter, LetterName, Receipt, parse
 from moodstream.streams.settings import StreamSettings
-
-_FETCH_WAIT_MS: Final = 50
 
 Bounds = dict[int, tuple[int, int]]
 """By partition: the first offset, and the one behind the last."""
@@ -86,19 +82,12 @@ class DeadBox:
         wanted = selection.partitions(count)
         if wanted and not 0 <= max(wanted) < count:
             raise NotFound(f"{self.topic} has no partition {max(wanted)}", hint=f"It has 0 to {count - 1}.")
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.settings.servers, enable_auto_commit=False, fetch_max_wait_ms=_FETCH_WAIT_MS
-        )
+        found: Bounds = {}
         async with reported(self.settings):
-            await consumer.start()
-            try:
-                found: Bounds = {}
-                for partition in wanted:
-                    at = TopicPartition(self.topic, partition)
-                    consumer.assign([at])
+            for partition in wanted:
+                at = TopicPartition(self.topic, partition)
+                async with reading(self.settings, at) as consumer:
                     found[partition] = await log_bounds(consumer, at)
-            finally:
-                await consumer.stop()
         return found
 
     async def _count(self) -> int:

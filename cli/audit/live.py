@@ -13,7 +13,7 @@ from moodstream.affect.settings import FoldSettings
 from moodstream.cli.audit.sources import Folds, Meta, Record, Rows
 from moodstream.cli.oracle import OracleFold
 from moodstream.state.reader import StateReader
-from moodstream.streams.changelog import log_bounds, read_changelog
+from moodstream.streams.changelog import log_bounds, read_changelog, reading
 from moodstream.streams.settings import StreamSettings
 
 _READ_RECORDS = 5_000
@@ -41,20 +41,10 @@ class LiveDeployment:
     @asynccontextmanager
     async def open_log(self, partition: int) -> AsyncIterator[KafkaLog]:
         """A partition of the events topic; its consumer is closed at the end of the block."""
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._streams.servers,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            fetch_max_wait_ms=self._streams.fetch_wait_ms,
-        )
-        await consumer.start()
-        try:
-            at = TopicPartition(self._streams.topics.events, partition)
-            consumer.assign([at])
+        at = TopicPartition(self._streams.topics.events, partition)
+        async with reading(self._streams, at) as consumer:
             first, last = await log_bounds(consumer, at)
             yield KafkaLog(consumer, at, first, last)
-        finally:
-            await consumer.stop()
 
     async def meta(self, partition: int) -> Meta | None:
         """Position and counts of a partition in Redis; None when no worker has taken it yet."""

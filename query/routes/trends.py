@@ -13,7 +13,7 @@ from moodstream.query.access import Reader
 from moodstream.query.answers import Applied, TrendAnswer, TrendsAnswer
 from moodstream.query.parameters import TrendsParameters, or_now
 from moodstream.query.paths import AgentId, Tenant
-from moodstream.query.ranking import rule_of, until
+from moodstream.query.ranking import rule_of
 from moodstream.schemas.errors import InvalidQuery
 from moodstream.schemas.instants import from_ms, to_ms
 from moodstream.state.rows import PROFILE, TRENDS, pair_suffix
@@ -32,7 +32,7 @@ async def trends(
     suffix = TRENDS if asked.other is None else pair_suffix(asked.other)
     names = _signals(asked)
     view = await reader.agent(tenant, agent, (suffix, PROFILE))
-    row = until(TrendRow.unpack(view.body(suffix)), to_ms(as_of))
+    row = TrendRow.unpack(view.body(suffix)).until(to_ms(as_of))
     signs = view.profile.values.trend_signs
     found = {name: summary(row, name, to_ms(as_of), sign_of(name, signs)) for name in names}
     return TrendsAnswer(
