@@ -53,7 +53,10 @@ _MS_PER_HOUR = 3_600_000.0
 LABEL_P: Final = 0.05
 """A direction is told below this p: so often at most where there is none, if values are independent of each other."""
 FALSE_STEPS: Final = 0.001
-"""Change points that are told where there is none, at most, per observation with a look at each (docs/concepts.md)."""
+"""Change points that are told where there is none, per observation with a look at each: at most, but for rare cases.
+
+docs/evidence.md measures them, and names the one beyond it: yes/no answers more than a day apart.
+"""
 NOTICE_IN, _NOTICE_IN_SPARSE, _NOTICE_IN_RARE, _NOTICE_OUT = 0.002, 0.001, 0.0005, 0.2
 _SPARSE_HOURS = 24.0
 _ACCELERATION_MINIMUM = 20

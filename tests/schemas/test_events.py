@@ -10,48 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from moodstream.schemas import INPUT_TYPES, InputEvent, InvalidEvent, Limits, MoodState, Outcome, make, parse
 from moodstream.schemas.events import Deltas, Embedding, Emotion, Engagement, Pad, Reflection
 from moodstream.schemas.wire_names import ATTRIBUTE_KEYS, DOMAIN_ATTRIBUTES
-
-AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
-WHO = {"tenant_id": "acme", "agent_id": "bot", "event_id": "e1", "occurred_at": "2026-01-31T12:00:00Z"}
-OWN = {
-    "experience.observation": {"description": "d", "subject": "s"},
-    "experience.action": {"description": "d"},
-    "experience.outcome": {"description": "d", "result": "ok"},
-    "relationship": {
-        "description": "d",
-        "other_agent_id": "o",
-        "source_event_type": "chat",
-        "quality_signal": "positive",
-    },
-    "reflection": {"description": "d", "insight": "i", "level": 1, "source_memory_ids": ["m"]},
-    "engagement": {"description": "d", "other_agent_id": "o", "turn_id": "t"},
-    "mood.signal": {"kind": "direct_shift", "cause": "c"},
-    "agent.profile": {},
-    "erase": {"scope": "agent"},
-    "expire": {"before": "2026-01-01T00:00:00Z"},
-    "rebuild": {},
-}
-UNREMEMBERED = ("agent.profile", "erase", "expire", "rebuild")
-DOMAIN_KINDS = [name for name in OWN if name not in ("mood.signal", *UNREMEMBERED)]
-EVENT_KINDS = [name for name in OWN if name not in UNREMEMBERED]
-NAN, INF = float("nan"), float("inf")
-
-
-def fields_of(name, **changes):
-    return {**WHO, **OWN[name], **changes}
-
-
-def refusal(name, **changes):
-    """The rule and field by which these fields are refused; strict parsing and `make` must agree."""
-    fields = fields_of(name, **changes)
-    with pytest.raises(InvalidEvent) as made:
-        make(INPUT_TYPES[name], **fields)
-    with pytest.raises(InvalidEvent) as parsed:
-        parse({"type": name, **fields})
-    assert parsed.value.to_problem() == made.value.to_problem()
-    with pytest.raises(ValidationError):
-        INPUT_TYPES[name](**fields)
-    return made.value.field, made.value.rule
+from support.refusals import AT, DOMAIN_KINDS, EVENT_KINDS, INF, NAN, OWN, WHO, fields_of, refusal
 
 
 def test_the_input_types_are_those_of_the_contract():
@@ -476,48 +435,3 @@ def test_a_json_schema_can_be_made_of_every_event():
     }
     assert schema["$defs"]["Outcome"]["properties"]["occurred_at"]["format"] == "date-time"
     assert schema["$defs"]["Outcome"]["additionalProperties"] is False
-
-
-@pytest.mark.parametrize(
-    ("scope", "target"),
-    [
-        ("agent", {}),
-        ("domain", {"domain": "mood"}),
-        ("memory", {"memory_id": "e1"}),
-        ("memory", {"memory_id": "mood:e1"}),
-        ("other_agent", {"other_agent_id": "o"}),
-    ],
-)
-def test_an_erasure_names_what_its_scope_asks_for(scope, target):
-    event = make(INPUT_TYPES["erase"], **fields_of("erase", scope=scope, **target))
-    assert event.erased_event == ("e1" if scope == "memory" else "")
-    for name, value in {"domain": "mood", "memory_id": "e1", "other_agent_id": "o"}.items():
-        if name in target:
-            assert refusal("erase", scope=scope) == (name, "missing")
-        else:
-            assert refusal("erase", scope=scope, **target, **{name: value}) == (name, "choice")
-
-
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        ({"scope": "all"}, ("scope", "choice")),
-        ({"scope": "memory", "memory_id": "mood:"}, ("memory_id", "not_blank")),
-        ({"scope": "memory", "memory_id": "ü" * 131}, ("memory_id", "too_long")),
-        ({"scope": "other_agent", "other_agent_id": WHO["agent_id"]}, ("other_agent_id", "differs")),
-        ({"scope": "domain", "domain": "dreams"}, ("domain", "choice")),
-    ],
-)
-def test_an_erasure_that_means_nothing_is_refused(target, expected):
-    assert refusal("erase", **target) == expected
-
-
-@pytest.mark.parametrize("name", ["before", "markers_before"])
-def test_an_expiry_does_not_reach_beyond_itself(name):
-    later = {"before": "2026-01-01T00:00:00Z", name: "9999-01-01T00:00:00Z"}
-    assert refusal("expire", **later) == (name, "range")
-
-
-def test_the_times_of_an_expiry_are_in_utc():
-    event = make(INPUT_TYPES["expire"], **fields_of("expire", before="2026-01-01T00:00:00+01:00"))
-    assert event.before.isoformat() == "2025-12-31T23:00:00+00:00"

@@ -1,4 +1,5 @@
+from support.partitions import partition, redis
 from support.sides import side
 from support.stored import reader, stored
 
-__all__ = ["reader", "side", "stored"]
+__all__ = ["partition", "reader", "redis", "side", "stored"]

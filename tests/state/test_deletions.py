@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,34 +12,16 @@ from moodstream.schemas.changelog import Position
 from moodstream.schemas.errors import Fenced, StateLost
 from moodstream.schemas.identity import agent_key, hash_id
 from moodstream.state import ownership, rows
-from moodstream.state.connection import connect
-from moodstream.state.layout import Layout
 from moodstream.state.marker_row import Markers, Place, ScopeKind
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import RedisPartition
 from moodstream.state.rows import Kind, erased_key, pack_erased, pack_row, row_key
-from moodstream.state.settings import StateSettings
 from support.fakes import FakeChangelog, Log
 from support.stored import memory_row
 
 A, B, OTHER = agent_key("t", "a"), agent_key("t", "b"), agent_key("s", "a")
 PARAMS = bytes(8)
 Rows = dict[bytes, bytes | None]
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    client = connect(StateSettings(url=redis_url))
-    yield client
-    await client.aclose()
-
-
-@pytest.fixture
-async def partition(redis: Redis) -> AsyncIterator[RedisPartition]:
-    """A partition of this test alone."""
-    found = RedisPartition(redis, Layout(f"t{uuid.uuid4().hex[:8]}.", 2))
-    yield found
-    await redis.unlink("", *[key async for key in redis.scan_iter(match=found.layout.tag + b"*", count=10_000)])
 
 
 def life(key: bytes, buckets: int = 2, memories: int = 3) -> dict[bytes, bytes]:

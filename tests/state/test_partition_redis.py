@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -14,31 +12,14 @@ from moodstream.schemas.changelog import Position
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StateLost
 from moodstream.schemas.identity import agent_key, hash_id
 from moodstream.state import ownership, rows
-from moodstream.state.connection import call, connect
-from moodstream.state.layout import Layout
+from moodstream.state.connection import call
 from moodstream.state.ownership import Ownership
 from moodstream.state.partition import RedisPartition, Wanted
 from moodstream.state.rows import Kind, pack_row, row_key
-from moodstream.state.settings import StateSettings
 from support.fakes import FakeChangelog, Faults, Log
 from support.partitions import AGENT, LOG, MOOD, PARAMS, A, B, meta_of, mood, owned, row_of
 from support.stepping import restored
 from support.stored import memory_row
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    client = connect(StateSettings(url=redis_url))
-    yield client
-    await client.aclose()
-
-
-@pytest.fixture
-async def partition(redis: Redis) -> AsyncIterator[RedisPartition]:
-    """A partition of this test alone."""
-    found = RedisPartition(redis, Layout(f"t{uuid.uuid4().hex[:8]}.", 2))
-    yield found
-    await redis.unlink("", *[key async for key in redis.scan_iter(match=found.layout.tag + b"*", count=10_000)])
 
 
 def wanted(partition: RedisPartition, *keys: bytes) -> list[Wanted]:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
 from redis.asyncio import Redis
 
 from moodstream.schemas.identity import agent_key
 from moodstream.state import rows
-from moodstream.state.connection import call
+from moodstream.state.connection import call, connect
+from moodstream.state.layout import Layout
 from moodstream.state.partition import RedisPartition
 from moodstream.state.rows import Kind, pack_row, row_key
+from moodstream.state.settings import StateSettings
 
 A, B = b"token-a", b"token-b"
 LOG = b"incarnation"
 PARAMS = b"\x01" * 8
 AGENT = agent_key("t", "a")
 MOOD = row_key(AGENT, rows.MOOD)
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    """A client of the server of the tests."""
+    client = connect(StateSettings(url=redis_url))
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def partition(redis: Redis) -> AsyncIterator[RedisPartition]:
+    """A partition of this test alone."""
+    found = RedisPartition(redis, Layout(f"t{uuid.uuid4().hex[:8]}.", 2))
+    yield found
+    await redis.unlink("", *[key async for key in redis.scan_iter(match=found.layout.tag + b"*", count=10_000)])
 
 
 def mood(text: str, offset: int = 0) -> bytes:
