@@ -306,6 +306,15 @@ class Restoring(MoodstreamError):
     hint = "Ask again in a moment."
 
 
+class Rewritten(MoodstreamError):
+    """Rows of an agent were erased, or made anew, while they were read in steps: what was read is of no one moment."""
+
+    code = "rewritten"
+    title = "The agent was rewritten while it was read"
+    status = 503
+    hint = "Ask again."
+
+
 class InvalidQuery(MoodstreamError):
     """A question to the query service is not well formed."""
 

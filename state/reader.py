@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
-from moodstream.schemas.errors import NotFound, Restoring
+from moodstream.schemas.errors import NotFound, Restoring, Rewritten
 from moodstream.schemas.identity import agent_key, decode_id, encode_id, hash_id, partition_of
 from moodstream.schemas.profile import ProfileValues
 from moodstream.state import scanning
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
 
     from moodstream.state.settings import StateSettings
 
+T = TypeVar("T")
+
 _NO_MEMORY = "this agent has no such memory"
 RESTORE_WAIT = 1.0
 """How long a read waits for a restore to end, seconds."""
 _POLL = 0.05
 _SCAN_AGENTS = 64
 _PAGE_AGENTS = 256
+_READINGS = 3
 
 
 class StateReader:
@@ -108,12 +112,12 @@ class StateReader:
         key = agent_key(tenant, agent)
         layout = self._layout(partition_of(key, await self.partitions()))
         wanted = tuple(dict.fromkeys((AGENT, *suffixes)))
-        meta, values, numbers = await self._settled(layout, key, wanted, buckets)
+        meta, values, marker, numbers = await self._settled(layout, key, wanted, buckets)
         rows = {suffix: checked_row(value) for suffix, value in zip(wanted, values, strict=True) if value is not None}
         if AGENT not in rows:
             raise NotFound("this tenant has no such agent")
         profile = await self.default_profile(rows[AGENT].stamp)
-        return AgentView(tenant, agent, key, meta, rows, profile, tuple(sorted(map(int, numbers))))
+        return AgentView(tenant, agent, key, meta, rows, profile, tuple(sorted(map(int, numbers))), marker)
 
     async def memories(
         self, view: AgentView, since_us: int | None = None, until_us: int | None = None, *, newest_first: bool = True
@@ -121,7 +125,7 @@ class StateReader:
         """Read memories bucket by bucket, up to the view's version, for since <= time < until of whole buckets.
 
         The view must have been read with `buckets=True`. Rows are not cut at the bounds themselves.
-        Raises `Restoring` when the partition was restored meanwhile.
+        Raises `Restoring` or `Rewritten` at the end, as `confirm` does.
         """
         layout = self._layout(view.meta.partition)
         numbers = _between(view.buckets, since_us, until_us)
@@ -170,13 +174,26 @@ class StateReader:
         return found
 
     async def confirm(self, view: AgentView) -> None:
-        """Refuse what was read in steps if its partition lost rows meanwhile. Raises `Restoring`.
+        """Refuse what was read in steps if rows went meanwhile. Raises `Restoring` or `Rewritten` (see `steadily`).
 
-        A partition has, when it is restoring, or lies behind what the view saw.
+        A partition has lost rows when it is restoring, or lies behind what the view saw. An agent has when something
+        of it was erased, or all of it made anew: new rows alone are told by their version.
         """
-        meta = await self.partition_meta(view.meta.partition)
+        layout = self._layout(view.meta.partition)
+        async with reported(self.settings.address):
+            raw, marker, head = await pipeline(
+                self._redis,
+                [
+                    ("HGETALL", layout.meta),
+                    ("HGET", layout.erased, hash_key(view.key)),
+                    ("HGET", layout.agent(view.key), AGENT),
+                ],
+            )
+        meta = PartitionMeta.of(layout.partition, raw)
         if meta is None or meta.state == RESTORING or meta.source < view.meta.source:
-            raise Restoring(f"partition {view.meta.partition} was restored while it was read: ask again")
+            raise Restoring(f"partition {layout.partition} was restored while it was read: ask again")
+        if marker != view.marker or _maker(head) != view.rows[AGENT].maker:
+            raise Rewritten("some of the agent's rows were erased or made anew while it was read")
 
     async def agents(self, tenant: str, after: str | None = None, limit: int = 100) -> list[AgentEntry]:
         """List a tenant's agents in byte order of their encoded ids, those behind `after`, merged over partitions.
@@ -336,18 +353,19 @@ class StateReader:
 
     async def _settled(
         self, layout: Layout, key: bytes, suffixes: Sequence[bytes], buckets: bool
-    ) -> tuple[PartitionMeta, Sequence[bytes | None], Iterable[bytes]]:
+    ) -> tuple[PartitionMeta, Sequence[bytes | None], bytes | None, Iterable[bytes]]:
         """Read until the partition is not restoring, for a second at most."""
         deadline = asyncio.get_running_loop().time() + RESTORE_WAIT
         commands: list[tuple[bytes | str, ...]] = [("HGETALL", layout.meta), ("HMGET", layout.agent(key), *suffixes)]
+        commands.append(("HGET", layout.erased, hash_key(key)))
         if buckets:
             commands.append(("HKEYS", layout.buckets(key)))
         while True:
             async with reported(self.settings.address):
-                raw, values, *rest = await pipeline(self._redis, commands, atomic=True)
+                raw, values, marker, *rest = await pipeline(self._redis, commands, atomic=True)
             meta = PartitionMeta.of(layout.partition, raw)
             if meta is not None and meta.state != RESTORING:
-                return meta, values, rest[0] if rest else ()
+                return meta, values, marker, rest[0] if rest else ()
             if asyncio.get_running_loop().time() >= deadline:
                 self._partitions = 0
                 _ready(meta, layout)
@@ -355,6 +373,14 @@ class StateReader:
 
     def _layout(self, partition: int) -> Layout:
         return Layout(self.settings.prefix, partition)
+
+
+async def steadily(read: Callable[[], Awaitable[T]]) -> T:
+    """Do a read of several steps, again where an agent was rewritten meanwhile. Raises `Rewritten` the third time."""
+    for _ in range(_READINGS - 1):
+        with suppress(Rewritten):
+            return await read()
+    return await read()
 
 
 def _maker(row: bytes | None) -> bytes | None:

@@ -16,6 +16,7 @@ BUCKET_SECONDS = 604_800
 """Width of a storage bucket of memories: a week. Nothing else depends on it."""
 
 HEADER = Packing(">BBH8sq")
+_MAKER = Packing(">H8s")
 _U32 = Packing(">I")
 _I64 = Packing(">q")
 _ID_BYTES = 12
@@ -64,6 +65,11 @@ class Row(NamedTuple):
     offset: int
     """Offset of the last record of the agent's log that changed it; -1: from before this log began."""
     body: bytes
+
+    @property
+    def maker(self) -> bytes:
+        """Fold version and stamp of whoever made it, as `maker_of` gives them."""
+        return _MAKER.pack(self.fold, self.stamp)
 
 
 class RowError(ValueError):

@@ -146,6 +146,8 @@ class AgentView:
     """Holds if the agent has never set one: that of the fold which wrote the rows."""
     buckets: Sequence[int] = ()
     """Numbers of the buckets that hold memories, ascending; empty unless asked for."""
+    marker: bytes | None = None
+    """The marker row of what was erased of the agent, as it is stored."""
 
     @property
     def version(self) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from moodstream.agents.past import Dated, reaches
 from moodstream.schemas.erasure import Erase
 from moodstream.schemas.errors import NotFound
 from moodstream.schemas.identity import hash_id
-from moodstream.state.reader import StateReader
+from moodstream.state.reader import StateReader, steadily
 from moodstream.state.rows import PAIR_PREFIX, Kind, RowError, kind_of, pair_suffix, split_row_key
 from moodstream.state.views import AgentView, BucketRows, ScannedAgent
 
@@ -52,7 +53,14 @@ class Traces:
 
 
 async def traces(reader: StateReader, event: Erase) -> tuple[Traces, AgentView | None]:
-    """Count what is there now; no view where there is no such agent. Raises `Restoring`, `StoreUnavailable`."""
+    """Count what is there now; no view where there is no such agent.
+
+    Raises `Restoring`, `Rewritten`, `StoreUnavailable`.
+    """
+    return await steadily(partial(_traces, reader, event))
+
+
+async def _traces(reader: StateReader, event: Erase) -> tuple[Traces, AgentView | None]:
     found = Traces()
     try:
         view = await reader.agent(event.tenant_id, event.agent_id, buckets=True)

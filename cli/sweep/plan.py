@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
 from moodstream.agents.past import Dated, reaches
 from moodstream.cli.keeping import Keep, SweepSettings
@@ -11,7 +12,7 @@ from moodstream.schemas.erasure import Expire
 from moodstream.schemas.events import make
 from moodstream.schemas.instants import from_ms, to_ms, to_us
 from moodstream.schemas.wire_names import Domain
-from moodstream.state.reader import StateReader
+from moodstream.state.reader import StateReader, steadily
 from moodstream.state.views import AgentView, BucketRows
 
 
@@ -27,7 +28,10 @@ class Planner:
         self._markers_before = None if input_retention_ms is None else now - timedelta(milliseconds=input_retention_ms)
 
     async def plan(self, tenant: str, agent: str) -> list[Expire]:
-        """The expiries that take something away. Raises `NotFound`, `Restoring`, `StoreUnavailable`."""
+        """The expiries that take something away. Raises `NotFound`, `Restoring`, `Rewritten`, `StoreUnavailable`."""
+        return await steadily(partial(self._plan, tenant, agent))
+
+    async def _plan(self, tenant: str, agent: str) -> list[Expire]:
         view = await self._reader.agent(tenant, agent, buckets=True)
         rules = dict(_limits(self._settings.of(tenant), self._now))
         bound = await self._bound_of_many(view)

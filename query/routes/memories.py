@@ -13,10 +13,11 @@ from moodstream.query.memories import answer, kept_points, remembered
 from moodstream.query.minds import SUFFIXES, Mind
 from moodstream.query.parameters import MemoriesParameters
 from moodstream.query.paths import AgentId, MemoryId, Tenant
+from moodstream.query.routing import SteadyRoute
 from moodstream.schemas.errors import NotFound
 from moodstream.schemas.identity import MOOD_PREFIX
 
-router = APIRouter()
+router = APIRouter(route_class=SteadyRoute)
 
 
 @router.get("/agents/{agent}/memories")

@@ -15,10 +15,11 @@ from moodstream.query.explaining import explanation_of
 from moodstream.query.minds import SUFFIXES, Mind, Mood, cause_of, mood_then
 from moodstream.query.parameters import MoodParameters, or_now
 from moodstream.query.paths import AgentId, Tenant
+from moodstream.query.routing import SteadyRoute
 from moodstream.schemas.instants import from_ms, to_ms
 from moodstream.state.views import AgentView
 
-router = APIRouter()
+router = APIRouter(route_class=SteadyRoute)
 
 
 @router.get("/agents/{agent}/mood")

@@ -11,9 +11,10 @@ from moodstream.query.memories import fields_of
 from moodstream.query.parameters import or_now
 from moodstream.query.paths import Tenant
 from moodstream.query.retrieval import Found, recollect
+from moodstream.query.routing import SteadyRoute
 from moodstream.schemas.instants import to_us
 
-router = APIRouter()
+router = APIRouter(route_class=SteadyRoute)
 
 
 @router.post("/recall")

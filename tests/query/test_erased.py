@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 
 from moodstream.affect.mood import anew
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import from_ms, iso
-from moodstream.state.rows import Stub, bucket_of, pack_erased
+from moodstream.state import scanning
+from moodstream.state.rows import Stub, bucket_of, hash_key, pack_erased
 from support.lives import HOUR_MS, Life
 from support.stored import Stored
 
@@ -78,3 +81,66 @@ async def test_an_erased_mood_was_always_at_rest(stored: Stored, client: httpx.A
         assert (found["mood"], found["cause"]) == ({"pleasure": 0.0, "arousal": 0.0, "dominance": 0.0}, None)
     explained = await client.get("t/agents/a/mood", params={"explain": "true", "at": iso(from_ms(T0 + HOUR_MS))})
     assert explained.status_code == 200, explained.text
+
+
+def erased_between(monkeypatch: pytest.MonkeyPatch, erase: Callable[[], object], times: int) -> None:
+    """Erase something after the first rows of an agent have been read, and before its memories are; so many times."""
+    real, left = scanning.buckets, [erase] * times
+
+    def buckets(*arguments: Any) -> Any:
+        if left:
+            left.pop()()
+        return real(*arguments)
+
+    monkeypatch.setattr(scanning, "buckets", buckets)
+
+
+QUESTIONS: list[tuple[str, str, dict[str, Any]]] = [
+    ("GET", "t/agents/a/memories", {}),
+    ("GET", "t/agents/a/mood", {"params": {"explain": "true", "at": iso(from_ms(T0 + HOUR_MS))}}),
+    ("POST", "t/recall", {"json": {"agents": ["a"], "as_of": iso(from_ms(T0 + 3 * HOUR_MS))}}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "more"), QUESTIONS)
+async def test_what_is_erased_while_it_is_read_is_read_again(
+    stored: Stored,
+    client: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    path: str,
+    more: dict[str, Any],
+) -> None:
+    moved(stored).write()
+    key, layout = stored.of("t", "a")
+    offset = 10
+
+    def erase() -> None:
+        nonlocal offset
+        offset += 1
+        stub(stored, "e1", T0)
+        stored.redis.hset(layout.erased, hash_key(key), pack_erased(offset, b""))
+
+    erased_between(monkeypatch, erase, times=2)
+    answer = await client.request(method, path, **more)
+    assert answer.status_code == 200, answer.text
+    assert "text of e1" not in answer.text
+    erased_between(monkeypatch, erase, times=3)
+    answer = await client.request(method, path, **more)
+    assert (answer.status_code, answer.json()["code"]) == (503, "rewritten")
+    assert answer.headers["Retry-After"] == "1"
+
+
+async def test_what_is_only_added_while_it_is_read_is_no_reason(
+    stored: Stored, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = moved(stored)
+    life.write()
+
+    def add() -> None:
+        life.event("e3", T0 + 3 * HOUR_MS, (0.1, 0.0, 0.0), type="engagement")
+        life.write()
+
+    erased_between(monkeypatch, add, times=1)
+    listed = await get(client, "t/agents/a/memories")
+    assert {one["memory_id"] for one in listed["memories"]} == {"e1", "mood:e1", "e2", "mood:e2"}

@@ -39,6 +39,7 @@ CODES = [
     "fold_mismatch",
     "not_found",
     "restoring",
+    "rewritten",
     "service_unavailable",
     "invalid_query",
     "port_in_use",
