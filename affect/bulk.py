@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, lgamma
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from moodstream.affect.inference import SLOPE_MINIMUM, change_point
 from moodstream.affect.params import PARAMS
 from moodstream.affect.signals import SIGNALS
 from moodstream.affect.statistics import HALF_LIFE_HOURS, KINDS
-from moodstream.affect.trends import TrendRow
+from moodstream.affect.trend_row import BITS, HEAD_BYTES, MASK_AT, TrendRow
 from moodstream.schemas.errors import InvalidQuery
 
 __all__ = ["Looks", "look_all"]
@@ -46,7 +46,7 @@ _WIDTH: Final = PARAMS.observations_kept
 _ROWS = 64  # looked at together: their arrays fit into the cache of a core, twice as many are slower by a quarter
 _CLOSE = 1e-9  # relative; rounding moves what is compared by less than 1e-12
 _SMALL_P = 1e-3
-_MASK_AT, _HEAD_WORDS = 30, 8
+_HEAD_WORDS = 8
 _ALIGN = b"\0"  # before a report's head of 31 bytes: its values then start at a multiple of 4
 _TIME_LOW, _KEY_HIGH = 24, 8  # the time has 24 bits in the first word and 24 in the second, before 8 of the key
 _NEVER = -1
@@ -89,9 +89,21 @@ def look_all(rows: Sequence[TrendRow], half_life_hours: float = HALF_LIFE_HOURS)
     if not (half_life_hours > 0 and isfinite(half_life_hours)):
         raise InvalidQuery("the half-life must be a positive number of hours", parameter="half_life")
     looks = _nothing(len(rows))
-    for start in range(0, len(rows), _ROWS):
-        _look(rows[start : start + _ROWS], start, half_life_hours, looks)
+    for mask, places in _alike(rows).items():
+        for start in range(0, len(places), _ROWS):
+            some = places[start : start + _ROWS]
+            look = _look_regular if mask else _look
+            look([rows[place] for place in some], np.array(some), half_life_hours, looks)
     return looks
+
+
+def _alike(rows: Sequence[TrendRow]) -> dict[int, list[int]]:
+    """Places of the rows by the one mask that all reports of a row have; 0: of those whose reports differ."""
+    found: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        body = row.regular()
+        found.setdefault(body[HEAD_BYTES + MASK_AT] if body else 0, []).append(place)
+    return found
 
 
 def _nothing(rows: int) -> Looks:
@@ -107,19 +119,34 @@ def _nothing(rows: int) -> Looks:
     )
 
 
-def _look(rows: Sequence[TrendRow], above: int, half_life: float, looks: Looks) -> None:
-    """Note what is seen of some rows; there are `above` rows before them. Only series that are long enough cost."""
+def _look(rows: Sequence[TrendRow], places: Integers, half_life: float, looks: Looks) -> None:
+    """Note what is seen of some rows, in the looks at `places`. Only series that are long enough cost."""
     flat = _flatten(_read(rows))
     seen = (flat.end > flat.first).nonzero()[0]
     signal, row = np.divmod(seen, len(rows))
-    row += above
     block = _block(flat, seen, signal, half_life)
+    _note(block, places[row], half_life, looks)
+
+
+def _look_regular(rows: Sequence[TrendRow], places: Integers, half_life: float, looks: Looks) -> None:
+    """Do what `_look` does, for rows whose reports all have one mask: their series share their times."""
+    bodies = [row.pack() for row in rows]
+    signals = np.array(BITS[bodies[0][HEAD_BYTES + MASK_AT]])
+    block = _regular_block(bodies, signals, half_life)
+    _note(block, places.repeat(len(signals)), half_life, looks)
+
+
+def _note(block: _Block, row: Integers, half_life: float, looks: Looks) -> None:
+    """Note what is seen of the series of a block; `row` says in whose looks."""
+    signal = block.signal
     looks.observations[row, signal] = block.n
-    looks.newest_ms[row, signal] = block.times[:, -1]
+    looks.newest_ms[row, signal] = block.each(block.times[:, -1])
     enough = (block.n >= SLOPE_MINIMUM).nonzero()[0]
-    if len(enough) == len(seen):
+    if not len(enough):
+        return
+    if len(enough) == len(row):
         _test(block, half_life, (row, signal), looks)
-    elif len(enough):
+    else:
         _test(block.take(enough), half_life, (row[enough], signal[enough]), looks)
 
 
@@ -128,8 +155,8 @@ def _test(block: _Block, half_life: float, place: tuple[Integers, Integers], loo
     hours = block.times - block.times[:, -1:]
     hours /= MS_PER_HOUR
     z = _centred(block)
-    looks.testable[place] = hours[:, 0] < 0.0
-    looks.median_gap_hours[place] = _median_gap(hours, block.n)
+    looks.testable[place] = block.each(hours[:, 0] < 0.0)
+    looks.median_gap_hours[place] = block.each(_median_gap(hours, block.n[:: block.share]))
     looks.slope[place], looks.p[place] = _slopes(hours, z, block, half_life)
     looks.change_ms[place] = _changes(z, block)
 
@@ -160,16 +187,25 @@ class _Flat(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Series: times in ms, values, 1.0 where a column counts, how many do, the signal."""
+    """Series: times in ms, values, 1.0 where a column counts, how many do, the signal.
+
+    Each `share` series after each other have the same times: there is one row of `times` and `inside` for them.
+    """
 
     times: Floats
     y: Floats
     inside: Floats
     n: Integers
     signal: Integers
+    share: int = 1
+
+    def each(self, shared: NDArray[Any]) -> NDArray[Any]:
+        """Give what series share to each of them."""
+        return shared if self.share == 1 else shared.repeat(self.share, axis=0)
 
     def take(self, at: Integers) -> _Block:
-        return _Block(self.times[at], self.y[at], self.inside[at], self.n[at], self.signal[at])
+        shared = at // self.share
+        return _Block(self.times[shared], self.y[at], self.inside[shared], self.n[at], self.signal[at])
 
 
 def _read(rows: Sequence[TrendRow]) -> _Reports:
@@ -179,7 +215,7 @@ def _read(rows: Sequence[TrendRow]) -> _Reports:
     for row in rows:
         stored += row.reports()
         bounds.append(len(stored))
-    masks = np.frombuffer(bytes([data[_MASK_AT] for data in stored]), np.uint8)
+    masks = np.frombuffer(bytes([data[MASK_AT] for data in stored]), np.uint8)
     sizes = _WORDS[masks]
     starts = sizes.cumsum() - sizes
     words = np.frombuffer(b"".join([_ALIGN, _ALIGN.join(stored)]) if stored else b"", ">u4").astype(np.uint32)
@@ -207,10 +243,34 @@ def _block(flat: _Flat, series: Integers, signal: Integers, half_life: float) ->
     first, end = flat.first[series, None], flat.end[series, None]
     place = np.maximum(end + _BACK, first)
     times = flat.times[place]
-    counts = times - times[:, -1:] >= -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
-    n = np.minimum(counts.sum(axis=1), (end - first)[:, 0])
-    np.maximum(times, times[np.arange(len(n)), _WIDTH - n][:, None], out=times)
+    n = _window(times, (end - first)[:, 0], half_life)
     return _Block(times, flat.values[place].astype(np.float64), _INSIDE[n], n, signal)
+
+
+def _regular_block(bodies: Sequence[bytes], signals: Integers, half_life: float) -> _Block:
+    """Lay out, as `_block` does, the series of rows whose reports all know these signals."""
+    size = MASK_AT + 1 + 4 * len(signals)
+    count = np.array([len(body) // size for body in bodies])
+    stored = np.frombuffer(b"".join([body[HEAD_BYTES:] for body in bodies]), np.uint8).reshape(-1, size)
+    aligned = np.zeros((len(stored), len(_ALIGN) + size), np.uint8)
+    aligned[:, len(_ALIGN) :] = stored
+    words = aligned.view(">u4")
+    flat = ((words[:, 0].astype(np.int64) << _TIME_LOW) + (words[:, 1] >> _KEY_HIGH)).astype(np.float64)
+    values = words[:, _HEAD_WORDS:].astype(np.uint32).view(np.float32)
+    end = count.cumsum()[:, None]
+    place = np.maximum(end + _BACK, end - count[:, None])
+    times = flat[place]
+    n = _window(times, count, half_life)
+    y = values[place].transpose(0, 2, 1).astype(np.float64, order="C").reshape(-1, _WIDTH)
+    return _Block(times, y, _INSIDE[n], n.repeat(len(signals)), np.tile(signals, len(bodies)), len(signals))
+
+
+def _window(times: Floats, count: Integers, half_life: float) -> Integers:
+    """Return how many turns count: those not older than four half-lives. The times before them are made like theirs."""
+    counts = times - times[:, -1:] >= -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
+    n = np.minimum(counts.sum(axis=1), count)
+    np.maximum(times, times[np.arange(len(n)), _WIDTH - n][:, None], out=times)
+    return n
 
 
 # --- Slopes
@@ -230,8 +290,9 @@ def _centred(block: _Block) -> Floats:
     Squares and products of 32-bit floats and times neither overflow nor vanish, so no unit is needed.
     """
     z = block.y - block.y[:, -1:]
-    z -= (_dot(z, block.inside) / block.n)[:, None]
-    z *= block.inside
+    inside = block.each(block.inside)
+    z -= (_dot(z, inside) / block.n)[:, None]
+    z *= inside
     return z
 
 
@@ -242,7 +303,8 @@ def _slopes(hours: Floats, z: Floats, block: _Block, half_life: float) -> tuple[
     away = hours - (_dot(w, hours) / _dot(w, block.inside))[:, None]
     c = w
     c *= away
-    spread, cc, cz = _or_one(_dot(c, away)), _or_one(_dot(c, c)), _dot(c, z)
+    spread, cc, c = block.each(_or_one(_dot(c, away))), block.each(_or_one(_dot(c, c))), block.each(c)
+    cz = _dot(c, z)
     share = np.minimum(cz * cz / (cc * _or_one(_dot(z, z))), 1.0)
     c *= (cz / cc)[:, None]
     return cz / spread, _p(share, _careful(np.subtract(z, c, out=c), 2.0 / block.n), block.n)
@@ -325,7 +387,7 @@ def _changes(z: Floats, block: _Block) -> Integers:
 
 def _restrict(between: Floats, block: _Block) -> None:
     """Forget the splits of rare answers that do not expect two of them on both sides."""
-    ones = _dot((block.y != 0.0).astype(np.float64), block.inside)
+    ones = _dot((block.y != 0.0).astype(np.float64), block.each(block.inside))
     rare, least = np.minimum(ones, block.n - ones), RARE_EXPECTED * block.n
     applies = _BOOLEAN[block.signal] | (_COUNT[block.signal] & (2 * ones < block.n))
     some = (applies & (CHANGE_MARGIN * rare < least)).nonzero()[0]

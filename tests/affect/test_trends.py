@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moodstream.affect import trends
-from moodstream.affect.trends import SIGNALS, TrendRow, observe, turn_key
+from moodstream.affect import trend_row
+from moodstream.affect.trends import SIGNALS, UNKNOWN, TrendRow, observe, turn_key
 from moodstream.schemas.identity import hash_id
 from support.slow_trends import Report, SlowTrends
 
@@ -48,7 +48,7 @@ def drawn(count: int, seed: int) -> list[Report]:
 @given(histories, st.sets(st.integers(0, 40)), st.integers(1, 4))
 def test_every_step_equals_the_slow_twin(history: list[Report], cuts: set[int], most: int) -> None:
     row, twin = TrendRow.unpack(None), SlowTrends(most)
-    with mock.patch.object(trends, "_KEPT", most):
+    with mock.patch.object(trend_row, "_KEPT", most):
         for place, report in enumerate(history):
             if place in cuts:  # a restart
                 row = TrendRow.unpack(row.pack())
@@ -59,7 +59,7 @@ def test_every_step_equals_the_slow_twin(history: list[Report], cuts: set[int], 
 
 @given(histories, st.randoms(use_true_random=False), st.integers(1, 4))
 def test_order_and_repetition_leave_no_trace(history: list[Report], rng: random.Random, most: int) -> None:
-    with mock.patch.object(trends, "_KEPT", most):
+    with mock.patch.object(trend_row, "_KEPT", most):
         expected = fold(TrendRow(), history).pack()
         shuffled = [*history, *rng.choices(history or [Report(0, b"", b"", [None] * 7)], k=5)]
         rng.shuffle(shuffled)
@@ -152,7 +152,7 @@ def test_ties_in_time_are_ordered_by_the_event() -> None:
 
 def test_nothing_known_is_no_report() -> None:
     row = TrendRow()
-    observe(row, turn_key("bob", "m"), hash_id("a"), START, trends.UNKNOWN)
+    observe(row, turn_key("bob", "m"), hash_id("a"), START, UNKNOWN)
     assert row.empty
     assert row.pack() == bytes(2)
     assert TrendRow.unpack(row.pack()).empty
