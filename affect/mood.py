@@ -70,13 +70,18 @@ def shift(row: MoodRow, signal: Signal, dynamics: Dynamics, cause: str) -> list[
     The caller has made sure that no signal with this id was folded before.
     """
     t, sid, delta = signal.t, signal.id, signal_delta(signal.delta)
-    base = row.base
-    if base is not None and (t, sid) < (base.t, base.id):
+    base, kept, path = row.base, row.kept, row.path
+    if kept and path is not None and path[0] is dynamics and (last := kept[-1]) < (t, sid):
+        # The rule, signals in order: nothing is folded twice.
+        path[1].append(step(path[1][-1], t - last[0], delta, dynamics))
+        kept.append((t, sid, *delta))
+        written = _settle(row, dynamics)
+    elif base is not None and (t, sid) < (base.t, base.id):
         written = [_fold_late(row, base, Signal(t, sid, delta), dynamics)]
     else:
         _keep(row, (t, sid, *delta), dynamics)
         written = _settle(row, dynamics)
-    if (t, sid) > (row.newest_t, row.newest_id):
+    if t > row.newest_t or (t == row.newest_t and sid > row.newest_id):
         row.newest_t, row.newest_id, row.cause = t, sid, cut_cause(cause)
     return written
 
@@ -102,29 +107,9 @@ def anew(t: int) -> MoodRow:
 
 
 def _keep(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:
-    kept = row.kept
-    if kept and signal < kept[-1]:
-        insort(kept, signal)
-        row.path = None
-        return
-    _extend_path(row, signal, dynamics)
-    kept.append(signal)
-
-
-def _extend_path(row: MoodRow, signal: Kept, dynamics: Dynamics) -> None:
-    """Carry the path over a signal that comes last: while signals are in order, nothing is folded twice."""
-    if not row.kept:
-        row.path = dynamics, []
-    path = row.path
-    if path is None or path[0] is not dynamics:
-        row.path = None
-        return
-    t, delta = signal[0], signal[2:]
-    displacements = path[1]
-    if displacements:
-        displacements.append(step(displacements[-1], t - row.kept[-1][0], delta, dynamics))
-    else:
-        displacements.append(_after(row.base, t, delta, dynamics))
+    """Keep a signal that is the first one, comes out of order, or under another profile than those before it."""
+    row.path = None if row.kept else (dynamics, [_after(row.base, signal[0], signal[2:], dynamics)])
+    insort(row.kept, signal)
 
 
 def _settle(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
@@ -136,14 +121,11 @@ def _settle(row: MoodRow, dynamics: Dynamics) -> list[Shift]:
 
 def _leave(row: MoodRow, dynamics: Dynamics) -> Shift:
     """Fold the oldest kept signal into the base; its displacement is final from now on."""
-    t, sid, *delta = row.kept.pop(0)
+    t, sid, p, a, d = row.kept.pop(0)
     path = row.path
-    if path is not None and path[0] is dynamics:
-        x = path[1].pop(0)
-    else:
-        x = _after(row.base, t, (delta[0], delta[1], delta[2]), dynamics)
+    x = path[1].pop(0) if path is not None and path[0] is dynamics else _after(row.base, t, (p, a, d), dynamics)
     row.base = Base(x, t, sid)
-    return Shift(t, sid, x, in_late_window(row.late, t, dynamics))
+    return Shift(t, sid, x, row.late is not None and in_late_window(row.late, t, dynamics))
 
 
 def _after(base: Base | None, t: int, delta: Triple, dynamics: Dynamics) -> Triple:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from moodstream.affect.appraisal import appraise
 from moodstream.affect.mood import Revision, Shift, Signal, newest_mood, octant, rebase, shift
 from moodstream.affect.signals import turn_key, values_of
-from moodstream.affect.trends import enter, observe, report_of
+from moodstream.affect.trends import observe, report_of
 from moodstream.agents.agent_rows import AgentRows
 from moodstream.agents.covered import covered, moves_no_mood
 from moodstream.agents.erasing import Erasing
@@ -31,14 +31,12 @@ from moodstream.state.rows import (
     TRENDS,
     Kind,
     MemoryContent,
-    MemoryRow,
-    bucket_of,
-    content_of,
-    memory_suffix,
+    memory_key,
+    pack_memory,
     pack_row,
+    pack_shifted,
     pair_suffix,
-    row_key,
-    shift_suffix,
+    shift_key,
 )
 
 _US_PER_MS = 1000
@@ -153,71 +151,74 @@ def _fold_profile(agent: AgentRows, entry: Entry, event: AgentProfile, changes: 
         return
     values = event.values
     old, new = agent.profile.dynamics, Profile(values).dynamics
-    had_base = agent.mood.base is not None
-    moved, shifts = rebase(agent.mood, entry.us // _US_PER_MS, old, new)
+    had_base, ms = agent.mood.base is not None, entry.us // _US_PER_MS
+    moved, shifts = rebase(agent.mood, ms, old, new)
     _put_shifts(agent, entry, shifts, changes)
     if had_base or shifts:
         agent.touched[MOOD] = entry.offset
     agent.profile.change(entry.ident, values, Revision(moved.t, moved.x, new))
     agent.touched[PROFILE] = entry.offset
     changes.profiled = True
-    _accept(agent, entry, changes)
+    _accept(agent, entry.offset, ms, changes)
 
 
 def _fold_event(agent: AgentRows, entry: Entry, changes: Changes, accepted: dict[bytes, bytes | None]) -> None:
-    content = memory_content(entry)
-    if entry.ident in accepted:
-        _count_known(content, accepted[entry.ident], changes)
+    said = memory_content(entry).encode()
+    ident = entry.ident
+    if ident in accepted:
+        _count_known(said, accepted[ident], changes)
         return
-    values = agent.profile.values
-    delta = appraise(entry.event, values.rules, values.gains)
-    if delta is not None and agent.markers.marks and moves_no_mood(agent.markers, entry.offset, entry.us // _US_PER_MS):
+    accepted[ident] = said
+    event, ms, profile = entry.event, entry.us // _US_PER_MS, agent.profile
+    delta = appraise(event, profile.values.rules, profile.values.gains)
+    if delta is not None and agent.markers.marks and moves_no_mood(agent.markers, entry.offset, ms):
         delta = None
-    shifted = None if delta is None else (*delta, *_in_force(agent.profile))
-    body = MemoryRow(content, shifted).encode()
-    accepted[entry.ident] = content_of(body)
-    key = row_key(agent.key, memory_suffix(bucket_of(entry.us), entry.ident))
-    changes.rows[key] = pack_row(Kind.MEMORY, entry.offset, body, agent.fold.stamp)
+    shifted = b"" if delta is None else pack_shifted(delta, profile.in_force)
+    key = memory_key(agent.key, entry.us, ident)
+    changes.rows[key] = pack_memory(entry.offset, said, shifted, agent.fold.stamp)
     if delta is not None:
-        _move(agent, entry, delta, content.text, changes)
-    _observe(agent, entry)
-    _accept(agent, entry, changes)
+        _move(agent, entry, Signal(ms, ident, delta), text_of_memory(event), changes)  # type: ignore[arg-type]
+    _observe(agent, entry, ms)
+    _accept(agent, entry.offset, ms, changes)
 
 
-def _count_known(content: MemoryContent, before: bytes | None, changes: Changes) -> None:
+def _count_known(said: bytes, before: bytes | None, changes: Changes) -> None:
     if before is None:
         changes.erased += 1
         return
     changes.duplicate += 1
-    changes.conflict += content_of(MemoryRow(content, None).encode()) != before
+    changes.conflict += said != before
 
 
-def _move(agent: AgentRows, entry: Entry, delta: tuple[float, float, float], cause: str, changes: Changes) -> None:
-    signal = Signal(entry.us // _US_PER_MS, entry.ident, delta)
-    _put_shifts(agent, entry, shift(agent.mood, signal, agent.profile.dynamics, cause), changes)
+def _move(agent: AgentRows, entry: Entry, signal: Signal, cause: str, changes: Changes) -> None:
+    dynamics = agent.profile.dynamics
+    shifts = shift(agent.mood, signal, dynamics, cause)
+    if shifts:
+        _put_shifts(agent, entry, shifts, changes)
     agent.touched[MOOD] = entry.offset
-    now = octant(newest_mood(agent.mood, agent.profile.dynamics))
-    if not changes.octants or changes.octants[-1] != now:
-        changes.octants.append(now)
+    now, passed = octant(newest_mood(agent.mood, dynamics)), changes.octants
+    if not passed or passed[-1] != now:
+        passed.append(now)
 
 
 def _put_shifts(agent: AgentRows, entry: Entry, shifts: Sequence[Shift], changes: Changes) -> None:
     for one in shifts:
         if agent.markers.marks and agent.markers.expired(_MOOD_DOMAIN, one.t):
             continue
-        key = row_key(agent.key, shift_suffix(bucket_of(one.t * _US_PER_MS), one.id))
+        key = shift_key(agent.key, one.t * _US_PER_MS, one.id)
         changes.rows[key] = pack_row(Kind.SHIFT, entry.offset, one.pack(), agent.fold.stamp)
 
 
-def _observe(agent: AgentRows, entry: Entry) -> None:
-    event, ms = entry.event, entry.us // _US_PER_MS
+def _observe(agent: AgentRows, entry: Entry, ms: int) -> None:
+    event = entry.event
     if isinstance(event, Engagement):
         values = values_of(event, agent.profile.values.rules)
         report = report_of(turn_key(event.other_agent_id, event.turn_id), entry.ident, ms, values)
-        for suffix in (TRENDS, pair_suffix(event.other_agent_id)):
-            if report is not None:
-                enter(agent.trends[suffix], report)
-            agent.touched[suffix] = entry.offset
+        pair = pair_suffix(event.other_agent_id)
+        if report is not None:
+            agent.trends[TRENDS].enter(report)
+            agent.trends[pair].enter(report)
+        agent.touched[TRENDS] = agent.touched[pair] = entry.offset
     elif isinstance(event, Outcome):
         values = values_of(event, agent.profile.values.rules)
         if values[-1] is not None:
@@ -225,19 +226,15 @@ def _observe(agent: AgentRows, entry: Entry) -> None:
             agent.touched[TRENDS] = entry.offset
 
 
-def _accept(agent: AgentRows, entry: Entry, changes: Changes) -> None:
+def _accept(agent: AgentRows, offset: int, ms: int, changes: Changes) -> None:
     facts = agent.facts
     if not facts.accepted:
-        facts.first = entry.offset
+        facts.first = offset
     facts.accepted += 1
-    facts.newest = max(facts.newest, entry.us // _US_PER_MS)
-    agent.touched[AGENT] = entry.offset
+    if ms > facts.newest:
+        facts.newest = ms
+    agent.touched[AGENT] = offset
     changes.accepted += 1
-
-
-def _in_force(profile: Profile) -> tuple[float, ...]:
-    values = profile.values
-    return (*values.baseline, *values.tau_hours, *values.max_displacement)
 
 
 def memory_content(entry: Entry) -> MemoryContent:

@@ -22,11 +22,12 @@ def text_of(value: Any) -> str:  # noqa: ANN401
     return "[" + ",".join(_item(item) for item in value) + "]" if to_text is None else to_text(value)
 
 
-def _flag(value: bool) -> str:
+def flag(value: bool) -> str:
+    """Return `true` or `false`."""
     return "true" if value else "false"
 
 
-_TEXT: dict[type, Callable[[Any], str]] = {str: str, bool: _flag, int: str, float: number}
+_TEXT: dict[type, Callable[[Any], str]] = {str: str, bool: flag, int: str, float: number}
 
 
 def _item(value: Any) -> str:  # noqa: ANN401

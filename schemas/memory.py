@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from moodstream.schemas.attributes import array, boolean, numbers, text_of
+from moodstream.schemas.attributes import array, boolean, flag, number, numbers, text_of
 from moodstream.schemas.base import Embedding, Event, Model
 from moodstream.schemas.errors import InvalidEvent
 from moodstream.schemas.events import (
@@ -105,6 +105,16 @@ _COLUMNS: dict[type[Event], tuple[Column, ...]] = {
 _KINDS: dict[str, type[Event]] = {kind.type_name: kind for kind in _COLUMNS}
 _TURN_DOMAINS = frozenset({"experience", "relationship", "engagement", "mood"})
 """The domains that have `turn-id` among their attributes."""
+_TURN = ("turn-id", "turn_id", str)
+_AS_TEXT: dict[Reader, Callable[[Any], str]] = {str: str, int: str, float: number, boolean: flag}
+"""How a field is written, by how it is read back; others as `text_of` does. An event has up to eight of them."""
+_WRITTEN: dict[type[Event], tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
+    kind: tuple(
+        (key, name, _AS_TEXT.get(reader, text_of))
+        for key, name, reader in (*columns, *([_TURN] if kind.type_name.partition(".")[0] in _TURN_DOMAINS else []))
+    )
+    for kind, columns in _COLUMNS.items()
+}
 _SHARED = ("tenant_id", "agent_id", "occurred_at", "importance", "metadata", "case_id", "turn_id", "embedding")
 """Fields of the same name in events and memory records."""
 
@@ -125,12 +135,13 @@ def to_memory(event: Event) -> MemoryRecord:
 
 def attributes_of(event: Event) -> dict[str, str]:
     """Return an event's own fields as the attributes of its memory; TypeError for one that is not remembered."""
-    columns = _COLUMNS.get(type(event))
+    columns = _WRITTEN.get(type(event))
     if columns is None:
         raise TypeError(f"{type(event).__name__} is not remembered")
     fields = event.__dict__
-    attributes = {key: text_of(value) for key, name, _ in columns if (value := fields[name]) is not None}
-    attributes.update(_own_attributes(event, domain_of(event)))
+    attributes = {key: to_text(value) for key, name, to_text in columns if (value := fields[name]) is not None}
+    if type(event) is not Engagement:  # by far the most frequent, and it has nothing but its columns
+        attributes.update(_own_attributes(event))
     return attributes
 
 
@@ -159,14 +170,14 @@ def _identity(event: Event, domain: Domain) -> dict[str, Any]:
     return {"memory_id": MOOD_PREFIX + event.event_id, "text": text_of_memory(event), "pad": None}
 
 
-def _own_attributes(event: Event, domain: Domain) -> dict[str, str]:
+def _own_attributes(event: Event) -> dict[str, str]:
+    """What is no field of its own under its own name."""
     own: dict[str, str] = {}
+    domain = domain_of(event)
     if domain == "experience":
         own["event-type"] = event.type_name.partition(".")[2]
     if domain == "mood":
         own["cause-event"] = event.event_id.removeprefix(MOOD_PREFIX)
-    if event.turn_id is not None and domain in _TURN_DOMAINS:
-        own["turn-id"] = event.turn_id
     if isinstance(event, MoodSignal) and event.cause is None:
         own["ms-uncaused"] = "true"
     return own

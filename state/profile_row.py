@@ -12,6 +12,7 @@ import msgspec
 from moodstream.affect.dynamics import AT_REST
 from moodstream.affect.mood import Dynamics, Revision
 from moodstream.schemas.profile import ProfileValues
+from moodstream.state.rows import pack_in_force
 
 REVISIONS_KEPT: Final = 16
 
@@ -32,13 +33,15 @@ class Profile:
     packed: list[bytes] = field(default_factory=list)
     """The revisions as stored: hours need not survive the way to milliseconds and back to the bit."""
     dynamics: Dynamics = field(init=False)
+    in_force: bytes = field(init=False)
+    """What memory rows keep of the values in force (`rows.pack_in_force`)."""
 
     def __post_init__(self) -> None:
-        self.dynamics = Dynamics.of(self.values)
+        self.dynamics, self.in_force = Dynamics.of(self.values), _in_force(self.values)
 
     def change(self, ident: bytes, values: ProfileValues, revision: Revision) -> None:
         """Put new values in force."""
-        self.values, self.dynamics = values, revision.dynamics
+        self.values, self.dynamics, self.in_force = values, revision.dynamics, _in_force(values)
         self.revisions = [*self.revisions, (ident, revision)][-REVISIONS_KEPT:]
         numbers = (*revision.x, *values.baseline, *values.tau_hours, *values.max_displacement)
         self.packed = [*self.packed, _REVISION.pack(ident, revision.t, *numbers)][-REVISIONS_KEPT:]
@@ -82,6 +85,10 @@ def trend_signs_of(body: bytes) -> Mapping[str, int]:
     """Read the signs of trends alone: a fraction of the cost of a whole profile, where many are read."""
     end = _COUNT.size + _COUNT.unpack_from(body)[0]
     return _SIGNS.decode(body[_COUNT.size : end]).trend_signs
+
+
+def _in_force(values: ProfileValues) -> bytes:
+    return pack_in_force((*values.baseline, *values.tau_hours, *values.max_displacement))
 
 
 def _revision(numbers: tuple[Any, ...]) -> tuple[bytes, Revision]:

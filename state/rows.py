@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from struct import Struct as Packing
@@ -14,6 +15,7 @@ ROW_FORMAT = 1
 FOLD_VERSION = 1
 BUCKET_SECONDS = 604_800
 """Width of a storage bucket of memories: a week. Nothing else depends on it."""
+_BUCKET_US = BUCKET_SECONDS * 1_000_000
 
 HEADER = Packing(">BBH8sq")
 _MAKER = Packing(">H8s")
@@ -164,7 +166,7 @@ _STUB = Packing(">qq")
 
 def bucket_of(occurred_us: int) -> int:
     """Number of the storage bucket of a time in microseconds."""
-    return occurred_us // (BUCKET_SECONDS * 1_000_000)
+    return occurred_us // _BUCKET_US
 
 
 def row_key(agent: bytes, suffix: bytes) -> bytes:
@@ -211,6 +213,22 @@ def shift_suffix(bucket: int, ident: bytes) -> bytes:
     return SHIFT_PREFIX + _U32.pack(bucket) + ident
 
 
+def memory_key(agent: bytes, occurred_us: int, ident: bytes) -> bytes:
+    """Key of the memory row of an event; `ident` is H(event_id)."""
+    return b"%b\0%b%b%b" % (agent, MEMORY_PREFIX, _U32.pack(occurred_us // _BUCKET_US), ident)
+
+
+def shift_key(agent: bytes, occurred_us: int, ident: bytes) -> bytes:
+    """Key of the shift row of an event; `ident` is H(event_id)."""
+    return b"%b\0%b%b%b" % (agent, SHIFT_PREFIX, _U32.pack(occurred_us // _BUCKET_US), ident)
+
+
+def pack_memory(offset: int, said: bytes, shifted: bytes, stamp: bytes) -> bytes:
+    """A memory row, of what the event says (`MemoryContent.encode`) and what it did to the mood (`pack_shifted`)."""
+    header = HEADER.pack(ROW_FORMAT, Kind.MEMORY, FOLD_VERSION, stamp, offset)
+    return b"".join((header, _U32.pack(len(said)), said, shifted))
+
+
 def bucket_and_id(suffix: bytes) -> tuple[int, bytes]:
     """Bucket and H(event_id) of a memory or shift suffix."""
     tail = suffix[-(_U32.size + _ID_BYTES) :]
@@ -247,6 +265,10 @@ class MemoryContent(msgspec.Struct, array_like=True, frozen=True):
     embedding: tuple[str, bytes] | None
     """Model, and the numbers as big endian f32."""
 
+    def encode(self) -> bytes:
+        """As bytes: equal for a repeat, different for a conflict."""
+        return _ENCODER.encode(self)
+
 
 class MemoryRow(NamedTuple):
     """Body of a memory row: what the event says, and what it did to the mood."""
@@ -257,7 +279,7 @@ class MemoryRow(NamedTuple):
 
     def encode(self) -> bytes:
         """The body's bytes."""
-        content = _ENCODER.encode(self.content)
+        content = self.content.encode()
         tail = b"" if self.shift is None else _SHIFT.pack(*self.shift)
         return _U32.pack(len(content)) + content + tail
 
@@ -272,6 +294,16 @@ class MemoryRow(NamedTuple):
             raise RowError(f"broken memory row: {error}") from error
 
 
+def pack_in_force(numbers: Sequence[float]) -> bytes:
+    """The end of a memory row whose event moved the mood: baseline, tau in hours and largest displacement per axis."""
+    return _IN_FORCE.pack(*numbers)
+
+
+def pack_shifted(delta: Sequence[float], in_force: bytes) -> bytes:
+    """What an event did to the mood: the delta per axis, and what was in force (`pack_in_force`)."""
+    return _DELTA.pack(*delta) + in_force
+
+
 _ENCODER = msgspec.msgpack.Encoder(order="sorted")
 _DECODER = msgspec.msgpack.Decoder(MemoryContent)
-_SHIFT = Packing(">12d")
+_SHIFT, _DELTA, _IN_FORCE = Packing(">12d"), Packing(">3d"), Packing(">9d")

@@ -341,10 +341,10 @@ def poison(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Make the fold raise for these events, in the middle of its work."""
     real = fold._observe
 
-    def observe(agent: Any, entry: Any) -> None:
+    def observe(agent: Any, entry: Any, ms: int) -> None:
         if entry.event.event_id in names:
             raise ZeroDivisionError("secret")
-        real(agent, entry)
+        real(agent, entry, ms)
 
     monkeypatch.setattr(fold, "_observe", observe)
 
