@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.latency import Latency
 from bench.loading import Load, load
-from bench.outcome import Outcome, Table, Target
+from bench.outcome import Cell, Outcome, Table, Target
 from bench.places import say, servers
 from bench.probing import PAUSE_SECONDS, PAUSE_SHARE, Prober, Times, new_session
 from bench.process import cpu_seconds
@@ -188,7 +188,7 @@ def outcome(found: Found, parts: list[Part], resolution: float) -> Outcome:
 
 def times_of(parts: list[Part], found: Found, resolution: float) -> Table:
     """Times, one row for what the publisher waits for, and one for what the reader sees."""
-    rows: list[list[str | int | float | None]] = []
+    rows: list[list[Cell]] = []
     for part in parts:
         for what, seconds in (("the broker has it", part.times.taken), ("the query service shows it", part.times.seen)):
             rows.append([part.name, round(part.rate), what, *Latency.of(seconds).cells()])
@@ -217,9 +217,7 @@ def note_of(parts: list[Part], found: Found, resolution: float) -> str:
 def cores_of(parts: list[Part]) -> Table:
     """Who used how many cores meanwhile."""
     names = list(parts[0].cores)
-    rows: list[list[str | int | float | None]] = [
-        [name, *(round(part.cores[name], 2) for part in parts)] for name in names
-    ]
+    rows: list[list[Cell]] = [[name, *(round(part.cores[name], 2) for part in parts)] for name in names]
     return Table("Cores in use meanwhile", ["who", *(part.name for part in parts)], rows)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from bench.outcome import Cell
+
 ENOUGH = 2_000
 """Probes from which on p99.9 says something: two are beyond it."""
 
@@ -33,6 +35,6 @@ class Latency:
         """Whether there were enough probes for p99.9."""
         return self.probes >= ENOUGH
 
-    def cells(self) -> list[str | int | float | None]:
+    def cells(self) -> list[Cell]:
         """The values of a row: probes, then median, p99, p99.9 and max, in ms."""
         return list(asdict(self).values())
