@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
 import floor
+from bench import meter as meters
 from bench import parts
 from bench.meter import Cost, Meter
 from bench.recorded import processed
@@ -19,15 +20,16 @@ from moodstream.streams.settings import StreamSettings
 from support.chunks import Record
 
 
-def test_costs_are_per_event_and_leave_out_what_is_outside() -> None:
+def test_costs_are_per_event_and_leave_out_what_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    fake = SimpleNamespace(perf_counter=lambda: clock.now, process_time=lambda: clock.now / 2)
+    monkeypatch.setattr(meters, "time", fake)
     meter = Meter([], 1_000)
     with meter.piece("a"):
-        time.sleep(0.02)
+        clock.now += 2
         with meter.outside():
-            time.sleep(0.2)
-    found = meter.cost("a")
-    assert 20 <= found.wall < 150
-    assert found.cpu < found.wall
+            clock.now += 40
+    assert meter.cost("a") == Cost(2_000, 1_000, 0)
 
 
 def test_the_median_is_taken_value_by_value() -> None:
