@@ -121,7 +121,7 @@ def cells(one: Result) -> list[Cell]:
     """A row; the peak of each worker."""
     run, case = one.run, one.case
     peaks = ", ".join(f"{peak:.0f}" for peak in run.rss_mb)
-    rates = [round(run.events_per_s), round(run.cpu_s_per_million, 1), peaks, round(run.other_cores, 2)]
+    rates: list[Cell] = [round(run.events_per_s), round(run.cpu_s_per_million, 1), peaks, round(run.other_cores, 2)]
     return [case.workers, case.partitions, one.row_bytes, *rates]
 
 

@@ -49,7 +49,7 @@ class Whole:
         found = await metas(self.redis, self.deployment)
         topic, count = self.deployment.streams.topics.events, self.deployment.streams.partitions
         ends = await self.consumer.end_offsets([TopicPartition(topic, partition) for partition in range(count)])
-        return sum(ends.values()) - sum(int(meta.get(b"source", 0)) for meta in found)
+        return int(sum(ends.values())) - sum(int(meta.get(b"source", 0)) for meta in found)
 
     async def counts(self) -> dict[str, int]:
         """Records accepted, refused and so on, over all partitions."""
@@ -80,7 +80,7 @@ async def whole(platform: Platform, folder: Path) -> AsyncIterator[Whole]:
             worker.start()
             service.spawn()
             one = Whole(deployment, worker, service, redis, consumer)
-            nobody = [None] * deployment.streams.partitions
+            nobody: list[bytes | None] = [None] * deployment.streams.partitions
             await eventually(lambda: ready(redis, deployment, nobody), seconds=_START_SECONDS, what="the worker")
             await eventually(lambda: _is_ready(one.url), seconds=_START_SECONDS, what="the query service")
             yield one
