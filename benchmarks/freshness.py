@@ -16,11 +16,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aiohttp import ClientSession
+
 from bench.latency import Latency
 from bench.loading import Load, load
 from bench.outcome import Cell, Outcome, Table, Target
 from bench.places import say, servers
-from bench.probing import PAUSE_SECONDS, PAUSE_SHARE, Prober, Times, new_session
+from bench.probing import PAUSE_SECONDS, Prober, Times
 from bench.process import cpu_seconds
 from bench.searching import Found, Search, flat
 from bench.whole import Whole, whole
@@ -32,8 +34,6 @@ HALF_MS, IDLE_MS = 100.0, 30.0
 """What p99 may be."""
 HALF_PROBES, IDLE_PROBES = 35.0, 10.0
 """Probes a second: so many that a minute at half load gives p99.9."""
-_QUESTIONS = 100.0
-"""Questions a second while the rate is searched."""
 _LOOK_SECONDS = 0.25
 _SETTLE_SECONDS = 1.5
 _WARM_SECONDS = 3.0
@@ -76,7 +76,7 @@ async def measured(platform: Platform, folder: Path, options: argparse.Namespace
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(whole(platform, folder))
         bus = await stack.enter_async_context(Bus(one.deployment.streams))
-        session = await stack.enter_async_context(new_session())
+        session = await stack.enter_async_context(ClientSession())  # comes with Faust; costs a third of httpx
         publisher = await stack.enter_async_context(load(one.deployment.streams, options.agents))
         prober = Prober(bus, session, one.url)
         await prober.run(IDLE_PROBES, _WARM_SECONDS)
@@ -97,9 +97,8 @@ async def searched(one: Whole, publisher: Load, prober: Prober, options: argpars
 
     async def holds(rate: float) -> bool:
         await publisher.at(rate)
-        asking = asyncio.create_task(prober.ask(_QUESTIONS, options.step_seconds))
-        samples = await looked(one, options.step_seconds)
-        await asking
+        async with prober.asking():
+            samples = await looked(one, options.step_seconds)
         borne = flat(samples, rate)
         say(f"{rate:,.0f} events/s: lag {samples[0][1]:,.0f} to {samples[-1][1]:,.0f}, {'flat' if borne else 'grows'}")
         if not borne:
@@ -190,8 +189,9 @@ def times_of(parts: list[Part], found: Found, resolution: float) -> Table:
     """Times, one row for what the publisher waits for, and one for what the reader sees."""
     rows: list[list[Cell]] = []
     for part in parts:
-        for what, seconds in (("the broker has it", part.times.taken), ("the query service shows it", part.times.seen)):
-            rows.append([part.name, round(part.rate), what, *Latency.of(seconds).cells()])
+        kinds = {"the broker has it": part.times.taken, "the query service shows it": part.times.seen}
+        kinds["(one answer, from its question)"] = part.times.questions
+        rows += [[part.name, round(part.rate), what, *Latency.of(times).cells()] for what, times in kinds.items()]
     return Table(
         "From fire to an answer that shows the event",
         ["when", "events/s of load", "until", "probes", "median ms", "p99 ms", "p99.9 ms", "max ms"],
@@ -206,8 +206,8 @@ def note_of(parts: list[Part], found: Found, resolution: float) -> str:
     lines = [
         f"The lag stayed flat at {found.good:,.0f} events/s at most, with all parts on this machine, and grew at "
         f"{found.bad:,.0f} (searched down to a ratio of {resolution:g}).",
-        f"The effect is asked for with pauses of {PAUSE_SECONDS * 1000:g} ms, or of {PAUSE_SHARE:.0%} of the time "
-        "waited so far: times are up to a pause and an answer too long, never too short.",
+        f"The mood is asked for all the time, one question after the other, {PAUSE_SECONDS * 1000:g} ms in between: "
+        "times are up to a pause and an answer too long, never too short.",
     ]
     if few:
         lines.append(f"Too few probes for p99.9 ({', '.join(few)}): it says no more than the maximum.")

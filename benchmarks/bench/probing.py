@@ -1,31 +1,40 @@
 """Probes: events whose effect is looked for at the query service, from just before they are fired until it is seen.
 
-The effect is the probe's own memory, `GET agents/{agent}/memories/{id}`: all rows that an event changes appear together
-(docs/query.md), so its mood is there as soon as its memory is. It is asked for again and again from the moment the
-broker has the event, with a pause in between; what counts is when the answer has come.
+All are of one agent, whose mood they move. `GET agents/{agent}/mood` says by `applied.version` up to which event the
+mood in the same answer goes; the publisher's receipt says which event the probe became. One question is under way at a
+time, with a pause behind it, however many probes wait: so the probing itself costs the same whatever it finds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from aiohttp import ClientSession, TCPConnector
+from aiohttp import ClientSession
 
 from moodstream.streams.bus import Bus
 from support.events import outcome
+from support.waiting import eventually
 
-TENANT = "probe"
-AGENTS = 40
+TENANT, AGENT = "probe", "probe"
 PAUSE_SECONDS = 0.004
-PAUSE_SHARE = 0.05
-"""Between an answer and the next question lies this long, or this share of the time waited so far: the time found is
-at most so much and one answer too long. With the same pause for all, probes that wait long would be all the load."""
-_LIMIT_SECONDS = 30.0
+"""Between an answer and the next question."""
+_LIMIT_SECONDS = 60.0
 _FOUND, _NOT_YET = 200, 404
+
+
+class Waiting(NamedTuple):
+    """A probe that the broker has: its offset in the log, and when it was fired, in s."""
+
+    offset: int
+    began: float
 
 
 @dataclass
@@ -36,8 +45,23 @@ class Times:
     """Until the broker had the event."""
     seen: list[float] = field(default_factory=list)
     """Until the query service showed it."""
-    asked: int = 0
-    """Questions."""
+    questions: list[float] = field(default_factory=list)
+    """How long an answer took, from its question."""
+
+
+@dataclass
+class Watch:
+    """Probes that wait, and what became of the others."""
+
+    times: Times = field(default_factory=Times)
+    waiting: deque[Waiting] = field(default_factory=deque)
+
+    def answered(self, version: int, now: float) -> None:
+        """An answer has come: every probe up to this offset is in it."""
+        while self.waiting and self.waiting[0].offset <= version:
+            self.times.seen.append(now - self.waiting.popleft().began)
+        if self.waiting and now - self.waiting[0].began > _LIMIT_SECONDS:
+            raise RuntimeError(f"a probe was not seen within {_LIMIT_SECONDS:g} s")
 
 
 class Prober:
@@ -47,54 +71,52 @@ class Prober:
         """`url`: of the query service."""
         self._bus = bus
         self._session = session
-        self._url = f"{url}/v1/tenants/{TENANT}/agents"
-        self._run = uuid.uuid4().hex[:6]
-        self._number = 0
+        self._url = f"{url}/v1/tenants/{TENANT}/agents/{AGENT}/mood"
 
     async def run(self, rate: float, seconds: float) -> Times:
         """Fire `rate` probes a second for so long; wait until all of them are seen."""
-        times = Times()
-        await steadily(rate, seconds, lambda: self._probe(times))
-        return times
+        watch = Watch()
+        async with self.asking(watch):
+            await steadily(rate, seconds, lambda: self._fire(watch))
+            await eventually(lambda: not watch.waiting, seconds=_LIMIT_SECONDS, what="the last probes")
+        return watch.times
 
-    async def ask(self, rate: float, seconds: float) -> None:
-        """Ask for a mood so many times a second: the work that the probes' questions make, without probes."""
-        await steadily(rate, seconds, self._mood)
+    @asynccontextmanager
+    async def asking(self, watch: Watch | None = None) -> AsyncIterator[None]:
+        """Ask for the mood again and again for the time of a block, whether or not probes wait."""
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self._ask(watch or Watch()))
+            yield
+            task.cancel()
 
-    async def _mood(self) -> None:
-        async with self._session.get(f"{self._url}/agent-0/mood") as answer:
-            await answer.read()
+    async def _ask(self, watch: Watch) -> None:
+        while True:
+            began = time.perf_counter()
+            version = await self._version()
+            now = time.perf_counter()
+            watch.times.questions.append(now - began)
+            watch.answered(version, now)
+            await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _probe(self, times: Times) -> None:
-        self._number += 1
-        agent, ident = f"agent-{self._number % AGENTS}", f"{self._run}-{self._number}"
-        event = outcome(TENANT, agent, ident, time.time_ns() // 1_000_000)
-        began = time.perf_counter()
-        await self._bus.fire(event)
-        times.taken.append(time.perf_counter() - began)
-        while not await self._seen(agent, ident, times):
-            if time.perf_counter() - began > _LIMIT_SECONDS:
-                raise RuntimeError(f"a probe was not seen within {_LIMIT_SECONDS:g} s")
-            await asyncio.sleep(pause(time.perf_counter() - began))
-        times.seen.append(time.perf_counter() - began)
-
-    async def _seen(self, agent: str, ident: str, times: Times) -> bool:
-        times.asked += 1
-        async with self._session.get(f"{self._url}/{agent}/memories/{ident}") as answer:
+    async def _version(self) -> int:
+        """Offset of the last event that the mood includes, -1 for an agent that is not known yet."""
+        async with self._session.get(self._url) as answer:
             text = await answer.read()
-            if answer.status not in (_FOUND, _NOT_YET):
-                raise RuntimeError(f"the query service answers {answer.status}: {text[:300]!r}")
-            return answer.status == _FOUND
+        if answer.status == _NOT_YET:
+            return -1
+        if answer.status != _FOUND:
+            raise RuntimeError(f"the query service answers {answer.status}: {text[:300]!r}")
+        version: int = json.loads(text)["applied"]["version"]
+        return version
 
-
-def pause(waited: float) -> float:
-    """Seconds until the next question, after so many seconds."""
-    return max(PAUSE_SECONDS, PAUSE_SHARE * waited)
-
-
-def new_session() -> ClientSession:
-    """A client that keeps its connections, any number of them. Comes with Faust, and costs a third of httpx."""
-    return ClientSession(connector=TCPConnector(limit=0))
+    async def _fire(self, watch: Watch) -> None:
+        event = outcome(TENANT, AGENT, f"probe-{uuid.uuid4().hex}", time.time_ns() // 1_000_000)
+        began = time.perf_counter()
+        receipt = await self._bus.fire(event)
+        watch.times.taken.append(time.perf_counter() - began)
+        if receipt.offset < 0:  # a write that the client has repeated: nobody knows where it lies
+            return
+        watch.waiting.append(Waiting(receipt.offset, began))
 
 
 async def steadily(rate: float, seconds: float, do: Callable[[], Coroutine[None, None, None]]) -> None:

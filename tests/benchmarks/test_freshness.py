@@ -11,7 +11,7 @@ import freshness
 from bench.feed import Feed
 from bench.latency import Latency
 from bench.loading import Pace
-from bench.probing import Times, pause, steadily
+from bench.probing import Times, Waiting, Watch, steadily
 from bench.searching import Found, Search, flat, growth
 from bench.workload import Workload
 from moodstream.schemas.identity import partition_of
@@ -99,14 +99,20 @@ async def test_probes_are_fired_whether_or_not_earlier_ones_came_through() -> No
     assert done == list(range(100))
 
 
-def test_a_probe_that_waits_long_asks_more_rarely() -> None:
-    assert pause(0.01) == 0.004
-    assert pause(2.0) == pytest.approx(0.1)
+def test_an_answer_tells_of_every_probe_up_to_its_version() -> None:
+    watch = Watch()
+    watch.waiting.extend([Waiting(5, 1.0), Waiting(6, 1.5), Waiting(9, 2.0)])
+    watch.answered(4, 2.5)
+    assert watch.times.seen == []
+    watch.answered(8, 3.0)
+    assert (watch.times.seen, len(watch.waiting)) == ([2.0, 1.5], 1)
+    with pytest.raises(RuntimeError, match="not seen"):
+        watch.answered(8, 90.0)
 
 
 def test_targets_and_notes_are_told() -> None:
-    part = freshness.Part("half load", 1_000.0, Times([0.005] * 10, [0.12] * 10, 50), {"worker": 0.5})
-    idle = freshness.Part("idle", 0.0, Times([0.005] * 10, [0.02] * 10, 50), {"worker": 0.1})
+    part = freshness.Part("half load", 1_000.0, Times([0.005] * 10, [0.12] * 10, [0.002]), {"worker": 0.5})
+    idle = freshness.Part("idle", 0.0, Times([0.005] * 10, [0.02] * 10, [0.002]), {"worker": 0.1})
     found = freshness.outcome(Found(2_000, 2_150, [(2_000, True), (2_150, False)]), [part, idle], 1.1)
     assert [one.met for one in found.targets] == [False, True]
     assert "2,000 events/s" in found.tables[0].note
