@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from bench.flooding import Flood
+from bench.outcome import Cell, Outcome, Table, Target
 from bench.places import pids, published, say, servers
 from bench.run import Result, measure
 from bench.subjects import ours
@@ -33,8 +30,9 @@ def main() -> None:
     options = parsed(sys.argv[1:])
     with servers() as (platform, folder):
         results = asyncio.run(rounds(platform, folder, options))
-    summary = report(results, as_json=options.json)
-    sys.exit(int(summary["time_ratio"] > CEILING))
+    found = outcome(results)
+    found.report(as_json=options.json)
+    sys.exit(int(not all(target.met for target in found.targets)))
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -71,39 +69,35 @@ async def filled(platform: Platform, workload: Workload | Flood) -> StreamSettin
     return await published(platform, workload)
 
 
-def report(results: list[tuple[Result, Result]], *, as_json: bool) -> dict:
-    """Print the table, the ratio, and on request the object."""
-    table = Table("log", "records", "records/s", "CPU s / million", "peak RSS MB", "foreign cores", "time")
-    for valid, flood in results:
-        for result, ratio in ((valid, 1.0), (flood, valid.events_per_s / flood.events_per_s)):
-            table.add_row(*map(_shown, result.rounded().values()), f"{ratio:.2f} x")
-    console = Console(width=110)
-    console.print(table)
-    summary = summed_up(results)
-    console.print(
-        f"a flood takes {summary['time_ratio']:.2f} x the time and {summary['cpu_ratio']:.2f} x the CPU of as many "
-        f"valid events (median of the rounds; the ceiling is {CEILING:g} x the time)"
-    )
-    if as_json:
-        print(json.dumps({**summary, "runs": [each.rounded() for pair in results for each in pair]}))
-    return summary
-
-
-def summed_up(results: list[tuple[Result, Result]]) -> dict:
-    """Take medians; ratios are of runs that stood side by side."""
+def outcome(results: list[tuple[Result, Result]]) -> Outcome:
+    """The table, the ceiling, and medians; ratios are of runs that stood side by side."""
     time = statistics.median(valid.events_per_s / flood.events_per_s for valid, flood in results)
     cpu = statistics.median(flood.cpu_s_per_million / valid.cpu_s_per_million for valid, flood in results)
-    return {
-        "benchmark": "flood",
+    figures = {
         "valid": round(statistics.median(valid.events_per_s for valid, _ in results)),
         "flood": round(statistics.median(flood.events_per_s for _, flood in results)),
         "time_ratio": round(time, 2),
         "cpu_ratio": round(cpu, 2),
+        "runs": [each.rounded() for pair in results for each in pair],
     }
+    target = Target(
+        "time of a flood, to as many valid events", f"at most {CEILING:g} x", f"{time:.2f} x", time <= CEILING
+    )
+    return Outcome("flood", [table_of(results, cpu)], [target], {}, figures)
 
 
-def _shown(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
+def table_of(results: list[tuple[Result, Result]], cpu: float) -> Table:
+    """All runs; the time of a flood is put beside that of the valid events just before it."""
+    rows: list[list[Cell]] = []
+    for valid, flood in results:
+        for result, ratio in ((valid, 1.0), (flood, valid.events_per_s / flood.events_per_s)):
+            rows.append([*result.rounded().values(), f"{ratio:.2f} x"])
+    return Table(
+        "Valid events beside a flood",
+        ["log", "records", "records/s", "CPU s / million", "peak RSS MB", "foreign cores", "time"],
+        rows,
+        f"A flood takes {cpu:.2f} x the CPU of as many valid events (median of the rounds).",
+    )
 
 
 if __name__ == "__main__":

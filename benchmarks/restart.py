@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 import time
@@ -18,10 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from redis.asyncio import Redis
-from rich.console import Console
-from rich.table import Table
 
 from bench.filling import Template, fold
+from bench.outcome import Outcome, Table, Target
 from bench.places import deployed, pids, say, servers
 from bench.process import cpu_seconds, machine_seconds
 from bench.worker import check_alive, epochs, ready, restored, used, worker
@@ -31,7 +29,8 @@ from moodstream.schemas.identity import agent_key, partition_of
 from moodstream.state.layout import Layout
 from moodstream.streams.bus import Bus
 from support.deployments import Deployment
-from support.events import T0_MS, outcome
+from support.events import T0_MS
+from support.events import outcome as outcome_event
 from support.platforms import Platform
 from support.running import WorkerProcess
 from support.waiting import eventually
@@ -40,6 +39,7 @@ MOST = 1.5
 TEMPLATE_AGENTS = 1_000
 FEW = 1_000
 RESTORE_SECONDS = 3_600
+NOTE = "From the start of the process. Records read: of the changelog, by all partitions together."
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def main() -> None:
     options = parsed(sys.argv[1:])
     with servers() as (platform, folder):
         runs = asyncio.run(rounds(platform, folder, options))
-    report(runs, as_json=options.json)
+    outcome(runs).report(as_json=options.json)
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -133,7 +133,9 @@ def probes(number: int, partitions: int) -> list[InputEvent]:
     serial = 0
     while len(found) < partitions:
         agent = f"probe-{number}-{serial}"
-        found.setdefault(partition_of(agent_key("bench", agent), partitions), outcome("bench", agent, "probe", T0_MS))
+        found.setdefault(
+            partition_of(agent_key("bench", agent), partitions), outcome_event("bench", agent, "probe", T0_MS)
+        )
         serial += 1
     return list(found.values())
 
@@ -148,39 +150,36 @@ async def visible(redis: Redis, deployment: Deployment, events: Sequence[InputEv
     return True
 
 
-def report(runs: list[Run], *, as_json: bool) -> None:
-    """Print the table, and on request the object."""
-    table = Table("agents", "ready s", "event visible s", "records read", "peak RSS MB", "foreign cores")
-    for run in runs:
-        table.add_row(*(f"{value:,}" for value in rounded(run).values()))
-    console = Console(width=110)
-    console.print(table)
-    summary = summed_up(runs)
-    ratios, large = summary["ratios"], max(run.agents for run in runs)
-    console.print(
-        f"{large:,} agents against {FEW:,}: ready {ratios['ready']:.2f} x, event visible {ratios['visible']:.2f} x "
-        f"(median of the rounds; at most {MOST:g} x)"
-    )
-    if as_json:
-        print(json.dumps({**summary, "runs": [rounded(run) for run in runs]}))
-
-
-def summed_up(runs: list[Run]) -> dict:
-    """Take medians; ratios are of runs that stood side by side."""
+def outcome(runs: list[Run]) -> Outcome:
+    """The table, what many agents may cost, and medians; ratios are of runs that stood side by side."""
     few, many = runs[::2], runs[1::2]
-    ratios = {
-        "ready": statistics.median(b.ready_s / a.ready_s for a, b in zip(few, many, strict=True)),
-        "visible": statistics.median(b.visible_s / a.visible_s for a, b in zip(few, many, strict=True)),
+    large = max(run.agents for run in runs)
+    found = {
+        what: statistics.median(getattr(b, name) / getattr(a, name) for a, b in zip(few, many, strict=True))
+        for what, name in (("ready", "ready_s"), ("visible", "visible_s"))
     }
-    medians = [
-        {
-            "agents": part[0].agents,
-            "ready_s": round(statistics.median(run.ready_s for run in part), 2),
-            "visible_s": round(statistics.median(run.visible_s for run in part), 2),
-        }
-        for part in (few, many)
+    names = {"ready": "all partitions ready", "visible": "an event readable"}
+    targets = [
+        Target(f"{names[what]}: {large:,} agents to {FEW:,}", f"at most {MOST:g} x", f"{one:.2f} x", one <= MOST)
+        for what, one in found.items()
     ]
-    return {"benchmark": "restart", "medians": medians, "ratios": {k: round(v, 3) for k, v in ratios.items()}}
+    figures = {
+        "medians": [medians(few), medians(many)],
+        "agents_ratios": {what: round(one, 3) for what, one in found.items()},
+        "runs": [rounded(run) for run in runs],
+    }
+    columns = ["agents", "ready s", "event visible s", "records read", "peak RSS MB", "foreign cores"]
+    table = Table("Restarts, in turns", columns, [list(rounded(run).values()) for run in runs], NOTE)
+    return Outcome("restart", [table], targets, {}, figures)
+
+
+def medians(part: list[Run]) -> dict[str, float]:
+    """Medians of the runs of one deployment."""
+    return {
+        "agents": part[0].agents,
+        "ready_s": round(statistics.median(run.ready_s for run in part), 2),
+        "visible_s": round(statistics.median(run.visible_s for run in part), 2),
+    }
 
 
 def rounded(run: Run) -> dict[str, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 import time
@@ -18,10 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from redis.asyncio import Redis
-from rich.console import Console
-from rich.table import Table
 
 from bench.filling import Filled, Template, fold
+from bench.outcome import Cell, Outcome, Table, Target
 from bench.places import changelog_of, deployed, pids, say, servers
 from bench.process import cpu_seconds, machine_seconds
 from bench.worker import check_alive, ready, restored, used, worker
@@ -38,6 +36,9 @@ from support.waiting import eventually
 FLOOR = 50_000
 TEMPLATE_AGENTS = 500
 EVENTS_PER_AGENT = 30
+NOTE = (
+    "Seconds: from the first partition that begins to the last that is done; to ready: from the start of the process."
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def main() -> None:
     options = parsed(sys.argv[1:])
     with servers() as (platform, folder):
         runs = asyncio.run(rounds(platform, folder, options))
-    report(runs, as_json=options.json)
+    outcome(runs).report(as_json=options.json)
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -130,28 +131,20 @@ async def cleaned(platform: Platform, template: Template, agents: int) -> tuple[
     return deployment, filled
 
 
-def report(runs: list[Run], *, as_json: bool) -> None:
-    """Print the table, and on request the object."""
-    table = Table("log", "rows", "mean bytes", "s", "rows/s", "CPU s / million", "peak RSS MB", "to ready s", "foreign")
-    for run in runs:
-        table.add_row(*(f"{value:,}" if isinstance(value, int | float) else value for value in rounded(run).values()))
-    console = Console(width=110)
-    console.print(table)
-    summary = summed_up(runs)
-    for name, rate in summary["rows_per_s"].items():
-        console.print(f"{name}: {rate:,} rows/s (median of the rounds; the floor is {FLOOR:,})")
-    if as_json:
-        print(json.dumps({**summary, "runs": [rounded(run) for run in runs]}))
-
-
-def summed_up(runs: list[Run]) -> dict:
-    """Take medians by log."""
+def outcome(runs: list[Run]) -> Outcome:
+    """The table, the floor of each log, and medians by log."""
     names = dict.fromkeys(run.log for run in runs)
     rates = {name: round(statistics.median(run.rows_per_s for run in runs if run.log == name)) for name in names}
-    return {"benchmark": "restore", "rows_per_s": rates, "ratios": {}, "floor": FLOOR}
+    targets = [
+        Target(f"restore, {name}", f"at least {FLOOR:,} rows/s", f"{rate:,} rows/s", rate >= FLOOR)
+        for name, rate in rates.items()
+    ]
+    columns = ["log", "rows", "mean bytes", "s", "rows/s", "CPU s / million", "peak RSS MB", "to ready s", "foreign"]
+    table = Table("Restores, in turns", columns, [list(rounded(run).values()) for run in runs], NOTE)
+    return Outcome("restore", [table], targets, {}, {"rows_per_s": rates, "runs": [rounded(run) for run in runs]})
 
 
-def rounded(run: Run) -> dict[str, object]:
+def rounded(run: Run) -> dict[str, Cell]:
     """Give the values as they are printed."""
     return {name: round(value, 1) if isinstance(value, float) else value for name, value in asdict(run).items()}
 

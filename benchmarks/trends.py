@@ -8,7 +8,6 @@ once: how often it is met decides what an event costs. Run it by `scripts/bench 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import sys
@@ -17,9 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from rich.console import Console
-from rich.table import Table
-
+from bench.outcome import Cell, Outcome, Table, Target
 from bench.process import machine_seconds
 from moodstream.affect.bulk import look_all
 from moodstream.affect.signals import SIGNALS, turn_key, values_of
@@ -69,7 +66,7 @@ def main() -> None:
     began = time.perf_counter()
     results = measured(list(tasks(options.seed)), options.rounds)
     foreign = (machine_seconds() - time.process_time() - load) / (time.perf_counter() - began)
-    report(results, foreign, as_json=options.json)
+    outcome(results, foreign).report(as_json=options.json)
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -194,21 +191,25 @@ def event(rng: random.Random, turn: int, other: str) -> Engagement:
 # --- What comes out
 
 
-def report(results: Sequence[Result], foreign: float, *, as_json: bool) -> None:
-    """Print the table, and on request the object."""
-    table = Table("what", "µs", "per", "best", "worst", "target", "")
-    for one in results:
-        target = "" if one.target_us is None else f"{one.target_us:g}"
-        table.add_row(
-            one.name, f"{one.median_us:.1f}", one.per, f"{one.best_us:.1f}", f"{one.worst_us:.1f}", target, verdict(one)
-        )
-    console = Console(width=110)
-    console.print(table)
-    console.print(f"medians of the rounds; meanwhile others took {foreign:.2f} cores")
-    if as_json:
-        print(
-            json.dumps({"benchmark": "trends", "foreign_cores": round(foreign, 2), "results": [*map(rounded, results)]})
-        )
+def outcome(results: Sequence[Result], foreign: float) -> Outcome:
+    """The table, and the targets that were set."""
+    columns = ["what", "µs", "per", "best", "worst", "target", ""]
+    rows: list[list[Cell]] = [
+        [
+            one.name,
+            *(rounded(one)[key] for key in ("median_us", "per", "best_us", "worst_us", "target_us")),
+            verdict(one),
+        ]
+        for one in results
+    ]
+    note = f"Medians of the rounds; meanwhile others took {foreign:.2f} cores."
+    targets = [
+        Target(one.name, f"at most {one.target_us:g} µs", f"{one.median_us:.1f} µs", one.median_us <= one.target_us)
+        for one in results
+        if one.target_us is not None
+    ]
+    figures = {"foreign_cores": round(foreign, 2), "results": [*map(rounded, results)]}
+    return Outcome("trends", [Table("Folding and labelling", columns, rows, note)], targets, {}, figures)
 
 
 def verdict(one: Result) -> str:
@@ -218,7 +219,7 @@ def verdict(one: Result) -> str:
     return "met" if one.median_us <= one.target_us else f"missed by {one.median_us / one.target_us - 1:.0%}"
 
 
-def rounded(one: Result) -> dict[str, object]:
+def rounded(one: Result) -> dict[str, Cell]:
     """Give a result as it is written."""
     return {name: round(value, 1) if isinstance(value, float) else value for name, value in vars(one).items()}
 

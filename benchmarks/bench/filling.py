@@ -52,7 +52,7 @@ class Template:
         return sum(map(len, self.chunks))
 
 
-class _Hashes(FakePartition):
+class Hashes(FakePartition):
     """A partition in memory that answers for hashes as Redis does, without a search."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class _Hashes(FakePartition):
 async def fold(events: Iterable[tuple[bytes, bytes]], chunk: int = 4_000) -> Template:
     """Fold events, key and value each, as a worker would, and keep what it appends to the changelog."""
     log, settings = Log(), StreamSettings(partitions=1)
-    owner = Ownership(0, Layout("template.", 0), FakeChangelog(log), _Hashes(), "template")
+    owner = Ownership(0, Layout("template.", 0), FakeChangelog(log), Hashes(), "template")
     await owner.acquire()
     cache = RowCache(1 << 28)
     pipeline = PartitionPipeline(owner, FakeProducer(), settings, Limits(), cache, STANDARD)  # type: ignore[arg-type]
