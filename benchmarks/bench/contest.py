@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from bench.audited import audited
 from bench.contenders import OURS_PER_S, Peer, chosen
-from bench.installing import MissingError
+from bench.installing import MissingToolError
 from bench.places import pids, published, say
 from bench.reference import Checked, Reference, checked, reference
 from bench.run import Load, Timed, measure_for
@@ -156,7 +156,7 @@ class Course:
                 continue
             try:
                 found[peer.name] = await self.theirs(peer)
-            except (MissingError, RuntimeError, ValueError) as error:
+            except (MissingToolError, RuntimeError, ValueError) as error:
                 left_out[peer.name] = str(error)
                 say(f"{peer.title} is left out: {error}")
         return found

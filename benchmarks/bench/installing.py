@@ -19,7 +19,7 @@ _PEERS = _ROOT / "benchmarks" / "peers"
 _CACHE = _ROOT / ".cache" / "peers"
 
 
-class MissingError(Exception):
+class MissingToolError(Exception):
     """A peer cannot be run here; says why, and what would help."""
 
 
@@ -73,15 +73,15 @@ def _classes(jars: Path) -> Path:
 
 def _need(command: str, title: str) -> None:
     if shutil.which(command) is None:
-        raise MissingError(f"{command} is missing: install {title}")
+        raise MissingToolError(f"{command} is missing: install {title}")
 
 
 def _run(command: Sequence[str], problem: str) -> None:
-    """Run a command; `MissingError` with the last line that it wrote where it fails."""
+    """Run a command; `MissingToolError` with the last line that it wrote where it fails."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise MissingError(f"{problem}: {lines[-1] if lines else f'code {done.returncode}'}")
+        raise MissingToolError(f"{problem}: {lines[-1] if lines else f'code {done.returncode}'}")
 
 
 def _digest(path: Path) -> str:

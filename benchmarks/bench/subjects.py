@@ -65,7 +65,7 @@ async def ours(platform: Platform, topics: StreamSettings, events: int, stack: A
 
 
 async def theirs(peer: Peer, topics: StreamSettings, events: int, folder: Path, stack: AsyncExitStack) -> Subject:
-    """Prepare a peer: a group, a folder, tables and an output topic of its own. Raises `MissingError`."""
+    """Prepare a peer: a group, a folder, tables and an output topic of its own. Raises `MissingToolError`."""
     command = peer.command()
     app = f"{peer.name.replace('_', '-')}-{uuid.uuid4().hex[:8]}"
     output, own = output_of(app), folder / app
