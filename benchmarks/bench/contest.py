@@ -95,7 +95,9 @@ class Terms:
 
     def span(self, *, jit: bool) -> Span:
         """When a subject is measured."""
-        return Span(self.warmup if jit else min(self.warmup, WARM_SECONDS), self.seconds)
+        if jit:
+            return Span(self.warmup, self.seconds, cpu=self.warmup)
+        return Span(min(self.warmup, WARM_SECONDS), self.seconds)
 
     def backlog(self, peers: list[Peer]) -> int:
         """Events that are more than any of them does meanwhile."""

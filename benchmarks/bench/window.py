@@ -45,21 +45,32 @@ class Span:
 
     warmup: float
     seconds: float
+    cpu: float = 0.0
+    """CPU seconds that have to be used before it begins, too; but it begins after three warm-ups at the latest.
+
+    What a JVM needs until its code is compiled is work, and takes longer where others have the cores.
+    """
 
     def over(self, samples: Sequence[Sample], total: int) -> bool:
         """Whether a run has been looked at for long enough, or has done all there is."""
-        begun = _begun(samples)
-        if begun is None:
-            return False
-        return samples[-1].done >= total or samples[-1].at >= begun.at + self.warmup + self.seconds
+        warm = self._warm(samples)
+        return samples[-1].done >= total or (warm is not None and samples[-1].at >= warm.at + self.seconds)
 
     def rates(self, samples: Sequence[Sample], total: int) -> Rates:
         """The rates in this time; up to where the events ran out, if they did. ValueError where nothing was done."""
-        begun, end = _begun(samples), _last(samples, total)
+        begun, warm, end = _begun(samples), self._warm(samples), _last(samples, total)
         if begun is None or end.done <= begun.done:
             raise ValueError(f"no progress in {len(samples)} samples")
-        warm = [one for one in samples if begun.at + self.warmup <= one.at < end.at and one.done < end.done]
-        return _between(warm[0] if warm else begun, end)
+        return _between(warm if warm and warm.done < end.done else begun, end)
+
+    def _warm(self, samples: Sequence[Sample]) -> Sample | None:
+        """The sample with which the time begins."""
+        begun = _begun(samples)
+        later = [one for one in samples if begun and one.at >= begun.at + self.warmup]
+        return next((one for one in later if begun and self._worked(begun, one)), None)
+
+    def _worked(self, begun: Sample, one: Sample) -> bool:
+        return one.own - begun.own >= self.cpu or one.at >= begun.at + 3 * self.warmup
 
 
 def _begun(samples: Sequence[Sample]) -> Sample | None:

@@ -68,6 +68,13 @@ def test_a_fixed_time_begins_after_the_warm_up_from_the_first_progress() -> None
     assert found.other_cores == pytest.approx(0.25)
 
 
+def test_a_warm_up_lasts_until_the_work_is_done_where_others_have_the_cores() -> None:
+    starved = [Sample(t, 100 * t, 0.5 * t, 0, 0) for t in range(30)]
+    begins = {cpu: Span(4, 5, cpu).rates(starved, 10_000).seconds for cpu in (2, 4, 400)}
+    assert begins == {2: 29 - 5, 4: 29 - 9, 400: 29 - 13}
+    assert [Span(4, 5, 4).over(starved[:count], 10_000) for count in (14, 15)] == [False, True]
+
+
 def test_a_run_that_has_done_everything_is_over_and_counts_up_to_there() -> None:
     run = [Sample(t, min(100 * t, 600), 0, 0, 0) for t in range(9)]
     assert SPAN.over(run[:7], 600)
