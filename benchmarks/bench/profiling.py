@@ -12,6 +12,8 @@ from pathlib import Path
 from bench.outcome import Cell, Table
 
 _FRAME = re.compile(r"(?P<name>.+) \((?P<file>.+?)(?::\d+)?\)")
+_WAITING = re.compile(r"(\w+Selector\.)?select \(.*")
+"""py-spy takes a thread that waits for events, and then for its turn, for one that works."""
 _PACKAGES = re.compile(r".*?(?:site-packages/|/lib/python[^/]+/)")
 
 
@@ -41,12 +43,17 @@ async def _record(pid: int, seconds: float, form: str, into: Path) -> None:
 
 
 def hottest(stacks: Iterable[str], most: int = 25) -> Table:
-    """Functions by the share of samples in which they were the innermost. A stack is `frame;frame;frame count`."""
+    """Functions by the share of samples in which they were the innermost, without what only waits.
+
+    A stack is `frame;frame;frame count`.
+    """
     own: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for line in stacks:
         names, _, count = line.rpartition(" ")
         frames = names.split(";")
+        if _WAITING.fullmatch(frames[-1]):
+            continue
         own[frames[-1]] += int(count)
         total.update(dict.fromkeys(set(frames), int(count)))
     rows = [_row(frame, own, total) for frame, _ in own.most_common(most)]

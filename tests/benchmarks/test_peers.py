@@ -242,5 +242,6 @@ def test_wrong_outputs_and_unchecked_ones_are_unsound() -> None:
 
 def test_a_profile_names_functions_by_their_own_time() -> None:
     stacks = ["run (a.py:1);fold (x/site-packages/b.py:7) 30", "run (a.py:1) 10", "run (a.py:1);run (a.py:1) 60"]
+    stacks.append("run (a.py:1);EpollSelector.select (selectors.py:4) 50")
     table = hottest(stacks)
     assert table.rows == [[70.0, 100.0, "run", "a.py"], [30.0, 30.0, "fold", "b.py"]]
