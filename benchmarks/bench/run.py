@@ -88,7 +88,7 @@ async def measure_for(subject: Subject, span: Span, load: Load, folder: Path) ->
     Raises RuntimeError with the end of its log when it dies, or does nothing; ValueError when it does too little.
     """
     with started(subject, folder) as process:
-        samples = await watch(subject, process, load, span.over, folder)
+        samples = await watch(subject, process, load, span.over, folder, START_SECONDS + LIMIT_SECONDS + span.seconds)
         peak = peak_mb(tree(process.pid))
     done = int(samples[-1].done)
     return Timed(span.rates(samples, subject.events), done, peak, done >= subject.events)
@@ -112,13 +112,23 @@ def log_of(subject: Subject, folder: Path) -> Path:
 
 
 async def watch(
-    subject: Subject, process: subprocess.Popen[bytes], load: Load, enough: Enough, folder: Path
+    subject: Subject,
+    process: subprocess.Popen[bytes],
+    load: Load,
+    enough: Enough,
+    folder: Path,
+    limit: float = LIMIT_SECONDS,
 ) -> list[Sample]:
-    """Look at a subject again and again until it is enough. Raises RuntimeError when it dies or is too slow."""
+    """Look at a subject again and again until it is enough.
+
+    Raises RuntimeError when it dies, has done nothing yet after a while, or is not through after `limit` seconds.
+    """
     samples: list[Sample] = []
     begin = time.monotonic()
     while not samples or not enough(samples, subject.events):
-        _check(subject, process, time.monotonic() - begin, samples, folder)
+        if problem := _problem(process, time.monotonic() - begin, limit, samples):
+            end = _end_of(log_of(subject, folder))
+            raise RuntimeError(f"{subject.name} {problem} ({subject.events:,} events); its log ends:\n{end}")
         done = await subject.progress()
         own = cpu_seconds(tree(process.pid))
         servers, broker = cpu_seconds(load.servers), cpu_seconds(load.broker)
@@ -131,18 +141,14 @@ def _all_done(samples: Sequence[Sample], total: int) -> bool:
     return samples[-1].done >= total
 
 
-def _check(
-    subject: Subject, process: subprocess.Popen[bytes], seconds: float, samples: list[Sample], folder: Path
-) -> None:
+def _problem(process: subprocess.Popen[bytes], seconds: float, limit: float, samples: Sequence[Sample]) -> str | None:
     if process.poll() is not None:
-        problem = f"ended with code {process.returncode}"
-    elif seconds > LIMIT_SECONDS:
-        problem = f"did not do its {subject.events} events in {LIMIT_SECONDS} s"
-    elif seconds > START_SECONDS and not samples[-1].done:
-        problem = f"did nothing in {START_SECONDS} s"
-    else:
-        return
-    raise RuntimeError(f"{subject.name} {problem}; its log ends:\n{_end_of(log_of(subject, folder))}")
+        return f"ended with code {process.returncode}"
+    if seconds > limit:
+        return f"was not through after {limit:g} s"
+    if seconds > START_SECONDS and not samples[-1].done:
+        return f"did nothing in {START_SECONDS} s"
+    return None
 
 
 def _end_of(log: Path) -> str:
