@@ -77,7 +77,7 @@ def numbers(text: str) -> list[int]:
 async def profiled(platform: Platform, folder: Path, agents: int, terms: Terms, picture: Path) -> Outcome:
     """Let our worker consume, and look into it."""
     async with AsyncExitStack() as stack:
-        log = await stack.enter_async_context(backlog(platform, agents, terms.backlog([])))
+        log = await stack.enter_async_context(backlog(platform, agents, terms.backlog([], agents)))
         subject = await ours(platform, log.topics, log.events, stack)
         warm = Span(terms.span(jit=False).warmup, 0)
         with started(subject, folder) as process:

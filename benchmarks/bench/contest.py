@@ -102,9 +102,9 @@ class Terms:
             return Span(self.warmup, self.seconds, cpu=JVM_CORES * self.warmup)
         return Span(min(self.warmup, WARM_SECONDS), self.seconds)
 
-    def backlog(self, peers: list[Peer]) -> int:
+    def backlog(self, peers: list[Peer], agents: int) -> int:
         """Events that are more than any of them does meanwhile."""
-        needs = [(OURS_PER_S, self.span(jit=False)), *((peer.per_s, self.span(jit=peer.jit)) for peer in peers)]
+        needs = [(OURS_PER_S, self.span(jit=False)), *((peer.pace(agents), self.span(jit=peer.jit)) for peer in peers)]
         return int(max(per_s * (span.warmup + span.seconds + _SLACK_SECONDS) for per_s, span in needs))
 
 
@@ -113,7 +113,7 @@ async def contest(platform: Platform, folder: Path, agents: int, terms: Terms) -
     peers = chosen(agents) if terms.peers else []
     found = Contest(agents)
     async with AsyncExitStack() as stack:
-        log = await stack.enter_async_context(backlog(platform, agents, terms.backlog(peers)))
+        log = await stack.enter_async_context(backlog(platform, agents, terms.backlog(peers, agents)))
         course = Course(platform, folder, log, terms)
         for number in range(1, terms.rounds + 1):
             say(f"round {number} of {terms.rounds}, {agents:,} agents")

@@ -161,8 +161,8 @@ def test_the_log_is_longer_than_anybody_gets() -> None:
     assert terms.span(jit=True).warmup == 10
     assert terms.span(jit=False).warmup == 3
     for peer in PEERS:
-        assert terms.backlog([peer]) > peer.per_s * (terms.span(jit=peer.jit).warmup + 45)
-    assert terms.backlog(list(PEERS)) > terms.backlog([])
+        assert terms.backlog([peer], 1_000) > peer.per_s * (terms.span(jit=peer.jit).warmup + 45)
+    assert terms.backlog(list(PEERS), 1_000) > terms.backlog(list(PEERS), 100_000) > terms.backlog([], 1_000)
 
 
 def test_a_million_agents_are_for_those_that_are_made_for_it() -> None:
