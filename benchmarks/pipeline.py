@@ -12,13 +12,14 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.contest import Contest, Terms, backlog, contest
+from bench.contest import backlog, contest
 from bench.outcome import Outcome
 from bench.places import say, servers
 from bench.profiling import profile
 from bench.run import Load, started, watch
 from bench.standing import outcome, unsound
 from bench.subjects import ours
+from bench.terms import Contest, Terms
 from bench.window import Span
 from support.platforms import Platform
 

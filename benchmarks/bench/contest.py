@@ -6,112 +6,31 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
 
 from bench.audited import audited
-from bench.contenders import OURS_PER_S, Peer, chosen
+from bench.contenders import PEERS, Peer, chosen
 from bench.installing import MissingToolError
 from bench.places import pids, published, say
 from bench.reference import Checked, Reference, checked, reference
 from bench.run import Load, Timed, measure_for
 from bench.subjects import Subject, ours, output_of, theirs
-from bench.window import Span
+from bench.terms import OURS, Contest, Run, Terms
 from bench.workload import Engagements
 from moodstream.state.settings import StateSettings
 from moodstream.streams.settings import StreamSettings
 from support.platforms import Platform
 
-OURS = "moodstream"
-WARM_SECONDS = 3.0
-"""Of those that need not be compiled while they run."""
-JVM_CORES = 1.3
-"""What Kafka Streams uses while it warms up, where nobody else wants the cores."""
-
-_SLACK_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """One subject in one round. CPU seconds are per million events, memory is the peak in MB."""
-
-    name: str
-    agents: int
-    events_per_s: float
-    cpu_s_per_million: float
-    rss_mb: float
-    broker_cpu_s_per_million: float
-    foreign_cores: float
-    seconds: float
-    """How long was measured, after the warm-up."""
-    ran_out: bool
-    checked: int
-    wrong: int
-    unit: str
-    """What was checked, and of what: see `Checked`."""
-    scope: str
-
-    @classmethod
-    def of(cls, name: str, agents: int, timed: Timed, found: Checked) -> Run:
-        """Put together what was measured and what was checked."""
-        rates = timed.rates
-        cpu = (rates.cpu_s_per_million, timed.rss_mb, rates.broker_cpu_s_per_million)
-        return cls(name, agents, rates.events_per_s, *cpu, rates.other_cores, rates.seconds, timed.ran_out, *found)
-
-    @property
-    def events_per_cpu_s(self) -> float:
-        """Events that a second of CPU time is enough for."""
-        return 1e6 / self.cpu_s_per_million
-
-    def as_figures(self) -> dict[str, Any]:
-        """The values with as many digits as mean something."""
-        digits = {"events_per_s": 0, "rss_mb": 0, "foreign_cores": 2}
-        return {name: _rounded(value, digits.get(name, 1)) for name, value in asdict(self).items()}
-
-
-def _rounded(value: object, digits: int) -> object:
-    return round(value, digits or None) if isinstance(value, float) else value
-
-
-@dataclass
-class Contest:
-    """What was measured with one number of agents, round by round, and who was left out with the reason."""
-
-    agents: int
-    rounds: list[dict[str, Run]] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How it is measured: times in seconds."""
-
-    seconds: float
-    warmup: float
-    """After the first progress, of those that are compiled while they run; the others have 3 s, or less."""
-    rounds: int
-    peers: bool
-
-    def span(self, *, jit: bool) -> Span:
-        """When a subject is measured."""
-        if jit:
-            return Span(self.warmup, self.seconds, cpu=JVM_CORES * self.warmup)
-        return Span(min(self.warmup, WARM_SECONDS), self.seconds)
-
-    def backlog(self, peers: list[Peer], agents: int) -> int:
-        """Events that are more than any of them does meanwhile."""
-        needs = [(OURS_PER_S, self.span(jit=False)), *((peer.pace(agents), self.span(jit=peer.jit)) for peer in peers)]
-        return int(max(per_s * (span.warmup + span.seconds + _SLACK_SECONDS) for per_s, span in needs))
-
 
 async def contest(platform: Platform, folder: Path, agents: int, terms: Terms) -> Contest:
     """Publish the log, and let everybody have it in turns."""
     peers = chosen(agents) if terms.peers else []
-    found = Contest(agents)
+    why = "too slow for so many agents" if terms.peers else "--skip-peers"
+    found = Contest(agents, left_out={peer.name: why for peer in PEERS if peer not in peers})
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(backlog(platform, agents, terms.backlog(peers, agents)))
         course = Course(platform, folder, log, terms)
@@ -119,6 +38,11 @@ async def contest(platform: Platform, folder: Path, agents: int, terms: Terms) -
             say(f"round {number} of {terms.rounds}, {agents:,} agents")
             found.rounds.append(await course.round(peers, found.left_out))
     return found
+
+
+def in_turn(peers: list[Peer]) -> list[Peer | None]:
+    """The order of a round. None is our worker: in the middle, where it is nobody's distant neighbour."""
+    return [*(one for one in peers if not one.jit), None, *(one for one in peers if one.jit)]
 
 
 @dataclass(frozen=True)
@@ -155,9 +79,10 @@ class Course:
 
     async def round(self, peers: list[Peer], left_out: dict[str, str]) -> dict[str, Run]:
         """Measure our worker and each peer once. A peer that cannot be run is left out from then on."""
-        found = {OURS: await self.ours()}
-        for peer in peers:
-            if peer.name in left_out:
+        found: dict[str, Run] = {}
+        for peer in in_turn([one for one in peers if one.name not in left_out]):
+            if peer is None:
+                found[OURS] = await self.ours()
                 continue
             try:
                 found[peer.name] = await self.theirs(peer)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.contenders import PEERS
-from bench.contest import OURS, Contest, Run
 from bench.outcome import Cell, Outcome, Table, Target
+from bench.terms import OURS, Contest, Run
 
 PER_CPU_PEER = "kafka_streams"
 FASTER = {"stock_faust": 20.0, "quix_streams": 2.0}

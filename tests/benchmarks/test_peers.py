@@ -12,11 +12,12 @@ import pytest
 from bench import installing
 from bench.audited import Sample, Sampled, unaccepted
 from bench.contenders import PEERS, chosen
-from bench.contest import OURS, Contest, Run, Terms
+from bench.contest import in_turn
 from bench.profiling import hottest
 from bench.reference import Reference
 from bench.standing import outcome, unsound
 from bench.subjects import told
+from bench.terms import OURS, Contest, Run, Terms
 from bench.workload import Engagements
 from moodstream.cli.audit.report import Report
 from moodstream.cli.audit.run import audit
@@ -168,6 +169,12 @@ def test_the_log_is_longer_than_anybody_gets() -> None:
 def test_a_million_agents_are_for_those_that_are_made_for_it() -> None:
     assert chosen(1_000) == list(PEERS)
     assert {peer.name for peer in chosen(1_000_000)} == {"kafka_streams", "kafka_streams_aggregate"}
+
+
+def test_our_worker_comes_between_the_peers() -> None:
+    names = [peer and peer.name for peer in in_turn(list(PEERS))]
+    assert names == ["stock_faust", "quix_streams", None, "kafka_streams", "kafka_streams_aggregate"]
+    assert in_turn([]) == [None]
 
 
 def test_progress_is_the_last_whole_line() -> None:
