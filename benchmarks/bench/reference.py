@@ -16,7 +16,7 @@ from peers import fold
 FOLDED = 200_000
 """Events of the partition that are folded: so many fit in a few seconds."""
 CHECKED = 20_000
-"""Outputs that are read at most."""
+"""Outputs that are read at most, where there is one an event; else as many as events are folded."""
 TOLERANCE = 1e-9
 """Relative; of what a difference is made of where digits cancel out."""
 
