@@ -1,4 +1,4 @@
-"""Who is measured: our worker, and a stock Faust agent with the same folds. Each knows how far it has come."""
+"""Who is measured: our worker, or a peer. Each knows how far it has come."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from redis.asyncio import Redis
 
+from bench.contenders import Peer
 from moodstream.state.layout import Layout
 from moodstream.streams.settings import StreamSettings
 from moodstream.streams.topics import create
 from support.platforms import Platform
 
-PEERS = Path(__file__).resolve().parents[1] / "peers"
-
 Progress = Callable[[], Awaitable[int]]
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+_TAIL_BYTES = 400
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Subject:
     command: Sequence[str]
     env: Mapping[str, str]
     progress: Progress
+    app: str
+    """A word that is in the names of all topics and rows that it makes for itself."""
 
 
 async def ours(platform: Platform, topics: StreamSettings, events: int, stack: AsyncExitStack) -> Subject:
@@ -57,34 +61,67 @@ async def ours(platform: Platform, topics: StreamSettings, events: int, stack: A
         "STATE__PREFIX": f"{app}.",
     }
     command = [str(Path(sys.executable).with_name("moodstream")), "worker"]
-    return Subject("moodstream", events, command, {f"MOODSTREAM_{k}": v for k, v in env.items()}, progress)
+    return Subject("moodstream", events, command, {f"MOODSTREAM_{k}": v for k, v in env.items()}, progress, app)
 
 
-async def stock_faust(
-    platform: Platform, topics: StreamSettings, events: int, folder: Path, stack: AsyncExitStack
-) -> Subject:
-    """Prepare the stock agent: its own group, tables and output topic."""
-    app = f"stock-{uuid.uuid4().hex[:8]}"
-    output = f"{app}-changes"
-    await _create(platform.bootstrap, output, topics.partitions)
-    consumer = AIOKafkaConsumer(bootstrap_servers=platform.bootstrap)
+async def theirs(peer: Peer, topics: StreamSettings, events: int, folder: Path, stack: AsyncExitStack) -> Subject:
+    """Prepare a peer: a group, a folder, tables and an output topic of its own. Raises `MissingToolError`."""
+    command = peer.command()
+    app = f"{peer.name.replace('_', '-')}-{uuid.uuid4().hex[:8]}"
+    output, own = output_of(app), folder / app
+    own.mkdir()
+    await _create(topics.bootstrap, output, topics.partitions)
+    env = {
+        **peer.env,
+        "APP": app,
+        "BOOTSTRAP": topics.bootstrap,
+        "EVENTS": topics.topics.events,
+        "OUTPUT": output,
+        "PARTITIONS": str(topics.partitions),
+        "FOLDER": str(own),
+        "PYTHONPATH": str(BENCHMARKS),
+    }
+    counted = _counted(folder / f"{peer.name}.log")
+    progress = counted if peer.counts_itself else await _given_out(topics, output, stack)
+    return Subject(peer.name, events, command, env, progress, app)
+
+
+def output_of(app: str) -> str:
+    """The topic that a peer writes to."""
+    return f"{app}-output"
+
+
+async def _given_out(topics: StreamSettings, output: str, stack: AsyncExitStack) -> Progress:
+    """Progress is the number of outputs, where there is one an event."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=topics.bootstrap)
     await stack.enter_async_context(consumer)
     partitions = [TopicPartition(output, partition) for partition in range(topics.partitions)]
 
     async def progress() -> int:
         return sum((await consumer.end_offsets(partitions)).values())
 
-    env = {
-        "APP": app,
-        "BOOTSTRAP": platform.bootstrap,
-        "EVENTS": topics.topics.events,
-        "CHANGES": output,
-        "PARTITIONS": str(topics.partitions),
-        "FOLDER": str(folder),
-        "PYTHONPATH": str(PEERS),
-    }
-    command = [sys.executable, "-m", "faust", "-A", "stock_faust", "worker", "--without-web", "-l", "info"]
-    return Subject("stock_faust", events, command, env, progress)
+    return progress
+
+
+def _counted(log: Path) -> Progress:
+    """Progress is what the subject wrote to its log last: lines `done N`."""
+
+    async def progress() -> int:
+        return told(_end_of(log))
+
+    return progress
+
+
+def told(log: bytes) -> int:
+    """The number in the last line `done N` that is whole."""
+    lines = log.split(b"\n")[:-1]
+    return next((int(line[5:]) for line in reversed(lines) if line.startswith(b"done ")), 0)
+
+
+def _end_of(log: Path) -> bytes:
+    with log.open("rb") as file:
+        file.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
+        return file.read()
 
 
 async def _create(bootstrap: str, topic: str, partitions: int) -> None:
