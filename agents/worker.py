@@ -40,8 +40,6 @@ from moodstream.streams.topics import check
 log = structlog.get_logger(__name__)
 
 _REPORT_SECONDS: Final = 2.0
-_SIDE_BY_SIDE: Final = 4
-"""Chunks processed at the same time: one folds while another waits for broker or Redis. More would only take memory."""
 
 
 class Worker:
@@ -106,7 +104,7 @@ class Worker:
             register()
             app = create_app(self.streams, STORE_URL, datadir)
             store = self._bind(app, producer)
-            lanes = Lanes(lambda owned: self._pipeline(owned, producer), app.crash, _SIDE_BY_SIDE)
+            lanes = Lanes(lambda owned: self._pipeline(owned, producer), app.crash, self.streams.chunk)
             self._wire(app, store, lanes)
             reporting = asyncio.create_task(self._report(redis, store))
             try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import faust
@@ -40,6 +40,14 @@ class Chunk(NamedTuple):
     start: int
     end: int
     records: list[ConsumerRecord]
+
+    @classmethod
+    def joined(cls, chunks: Sequence[Chunk]) -> Chunk:
+        """One chunk of several that follow each other; the first where it is the only one."""
+        if len(chunks) == 1:
+            return chunks[0]
+        records = [record for chunk in chunks for record in chunk.records]
+        return cls(chunks[0].partition, chunks[0].start, chunks[-1].end, records)
 
 
 class ChunkMessage(ConsumerMessage):  # type: ignore[misc]
@@ -200,6 +208,12 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
             return False
         handing.result()
         return True
+
+    def on_buffer_full(self, tp: TP) -> None:
+        """Nothing: `_deliver` waits for room. Faust would leave the partition out, and sleep when all are left out."""
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """Nothing: no partition was left out."""
 
     # -- seeks
 
