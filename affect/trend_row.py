@@ -65,8 +65,13 @@ class TrendRow:
             self._turns = {}
             for data in (*_split(self._body, self._stride), *self._new.values()):
                 self._turns.setdefault(data[KEY_AT:EVENT_AT], []).append((time_of(data), data))
-            self._body, self._stride, self._new = b"", 0, {}
+            self._new = {}
         return self._turns
+
+    @property
+    def body(self) -> bytes:
+        """What was read or packed last, whatever has come since."""
+        return self._body
 
     def regular(self) -> bytes:
         """Pack the row and give its body, if all its reports know the same signals; else, or for a late turn, b""."""

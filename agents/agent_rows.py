@@ -18,6 +18,7 @@ from moodstream.state.profile_row import Profile
 from moodstream.state.rows import (
     AGENT,
     ERASED,
+    HEADER,
     MOOD,
     NOTICE,
     PAIR_PREFIX,
@@ -39,6 +40,9 @@ SMALL_ROWS: Final = (AGENT, MOOD, TRENDS, PROFILE, NOTICE)
 
 _FACTS = Struct(">qQq")
 
+_AGENT, _TREND_ROW, _DECODED = 2_500, 350, 8
+"""Bytes of memory: of an agent and of a trend row without anything in it, and per stored byte of other rows."""
+
 
 @dataclass(slots=True)
 class Facts:
@@ -56,7 +60,7 @@ class AgentRows:
     key: bytes
     fold: Fold
     stored: dict[bytes, bytes] = field(default_factory=dict)
-    """Rows by suffix, as Redis holds them."""
+    """Rows by suffix, as Redis holds them; of trend rows the header alone: `trends` has the rest."""
     facts: Facts = field(default_factory=Facts)
     mood: MoodRow = field(default_factory=MoodRow)
     mood_offset: int = -1
@@ -85,7 +89,7 @@ class AgentRows:
     def fresh(self) -> AgentRows:
         """The same agent as its stored rows say, without what the folds have done since."""
         missing = dict.fromkeys(self.trends.keys() - self.stored.keys())
-        agent = AgentRows.load(self.key, {**missing, **self.stored}, self.fold)
+        agent = AgentRows.load(self.key, {**missing, **self.rows()}, self.fold)
         agent.past = self.past
         return agent
 
@@ -93,6 +97,17 @@ class AgentRows:
     def complete(self) -> bool:
         """Whether the rows that every chunk needs have been read."""
         return TRENDS in self.trends
+
+    def rows(self) -> dict[bytes, bytes]:
+        """Rows by suffix, as Redis holds them, in full; only before a chunk with an erasure (`keep_rows`) is folded."""
+        return {suffix: self._row(suffix, data) for suffix, data in self.stored.items()}
+
+    def _row(self, suffix: bytes, data: bytes) -> bytes:
+        return data + self.trends[suffix].body if len(data) == HEADER.size and suffix in self.trends else data
+
+    def keep_rows(self) -> None:
+        """Keep all rows as they are stored: what follows replaces trend rows, and `rows` could not tell any more."""
+        self.stored = self.rows()
 
     def add(self, stored: Mapping[bytes, bytes | None]) -> None:
         """Decode further rows, such as those of pairs; None is a row that does not exist."""
@@ -104,10 +119,13 @@ class AgentRows:
         row = unpack_row(data)
         if row.kind is not Kind.ERASED and maker_of(data) != self.fold.maker:
             raise other_fold(maker_of(data), self.fold)
-        self.stored[suffix] = data
+        self._keep(suffix, data)
         if suffix == MOOD:
             self.mood_offset = row.offset
         return row.body
+
+    def _keep(self, suffix: bytes, data: bytes) -> None:
+        self.stored[suffix] = data[: HEADER.size] if suffix == TRENDS or is_pair(suffix) else data
 
     def _decode(self, suffix: bytes, body: bytes | None) -> None:
         kind = kind_of(suffix)
@@ -151,8 +169,8 @@ class AgentRows:
             self.stored.pop(suffix, None)
             rows[self._key(suffix)] = None
         for suffix, offset in self.touched.items():
-            row = self._pack_row(suffix, offset)
-            self.stored[suffix] = rows[self._key(suffix)] = row
+            row = rows[self._key(suffix)] = self._pack_row(suffix, offset)
+            self._keep(suffix, row)
         self.mood_offset = self.touched.get(MOOD, self.mood_offset)
         self.touched.clear()
         self.dropped.clear()
@@ -179,8 +197,9 @@ class AgentRows:
 
     @property
     def weight(self) -> int:
-        """Bytes of the stored rows: what the cache counts."""
-        return sum(map(len, self.stored.values()))
+        """Bytes of memory that the agent takes, as measured: trend rows stay packed, the others become objects."""
+        trends = sum(_TREND_ROW + len(row.body) for row in self.trends.values())
+        return _AGENT + _DECODED * sum(map(len, self.stored.values())) + trends
 
 
 def is_pair(suffix: bytes) -> bool:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Final
 
 from moodstream.agents.agent_rows import AgentRows
-
-DECODED_FACTOR: Final = 8
-"""Bytes of memory per stored byte, as measured: a row is held packed, and decoded into Python objects."""
-_BARE = 400
 
 
 class RowCache:
@@ -30,7 +25,7 @@ class RowCache:
         """Hold these agents as the most recent ones; let go of the oldest beyond the limit."""
         for agent in agents:
             _, before = self._agents.pop(agent.key, (None, 0))
-            weight = (agent.weight + _BARE) * DECODED_FACTOR
+            weight = agent.weight
             self._agents[agent.key] = agent, weight
             self._bytes += weight - before
         while self._bytes > self._limit and self._agents:

@@ -119,6 +119,7 @@ class Folding:
         if entry.ident in agent.markers.ids:
             changes.duplicate += 1
             return
+        agent.keep_rows()
         past = self._past = self._past or Past()
         if not (isinstance(event, Erase) and event.scope == "memory"):  # that one knows where to look
             past.note(changes.rows)

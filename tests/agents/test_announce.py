@@ -118,7 +118,7 @@ def test_an_agent_without_a_mood_is_not_announced() -> None:
 def test_a_mood_from_before_this_log_is_not_announced() -> None:
     agent, octants = folded([signal(TENANT, AGENT, "s", T0_MS, 0.5)])
     assert mood_changed(agent, octants) is not None
-    rows = {suffix: from_before(row) for suffix, row in agent.stored.items()}
+    rows = {suffix: from_before(row) for suffix, row in agent.rows().items()}
     old = AgentRows.load(KEY, {**dict.fromkeys(SMALL_ROWS), **rows}, STANDARD)
     assert mood_changed(old, octants) is None
     fold_events(old, [Entry.of(3, signal(TENANT, AGENT, "s2", T0_MS + 1, 0.1))], {})

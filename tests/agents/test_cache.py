@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from moodstream.affect.params import STANDARD
 from moodstream.agents.agent_rows import AgentRows
-from moodstream.agents.cache import _BARE, DECODED_FACTOR, RowCache
-
-WEIGHT = (100 + _BARE) * DECODED_FACTOR
+from moodstream.agents.cache import RowCache
 
 
 def agent(name: str, stored: int = 100) -> AgentRows:
     """An agent with so many bytes of stored rows."""
     return AgentRows(name.encode(), STANDARD, stored={b"mood": b"x" * stored})
+
+
+WEIGHT = agent("a").weight
 
 
 def held(cache: RowCache, names: str) -> str:
@@ -41,7 +42,7 @@ def test_putting_again_makes_recent_and_weighs_anew() -> None:
     cache.put([agent("a")])
     cache.put([agent("d")])
     assert held(cache, "abcd") == "acd"
-    cache.put([agent("a", stored=100 + 2 * (100 + _BARE))])
+    cache.put([agent("a", stored=100 + 2 * WEIGHT // 8)])
     assert held(cache, "abcd") == "a"
     cache.put([agent("a"), agent("b"), agent("c")])
     assert held(cache, "abcd") == "abc"
