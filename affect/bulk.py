@@ -268,7 +268,7 @@ def _regular_block(bodies: Sequence[bytes], signals: Integers, half_life: float)
 def _window(times: Floats, count: Integers, half_life: float) -> Integers:
     """Return how many turns count: those not older than four half-lives. The times before them are made like theirs."""
     counts = times - times[:, -1:] >= -WINDOW_HALF_LIVES * half_life * MS_PER_HOUR
-    n = np.minimum(counts.sum(axis=1), count)
+    n: Integers = np.minimum(counts.sum(axis=1), count)
     np.maximum(times, times[np.arange(len(n)), _WIDTH - n][:, None], out=times)
     return n
 

@@ -9,16 +9,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
+from moodstream.affect.dynamics import Triple
 from moodstream.affect.mood import mood_at, octant
 from moodstream.agents.agent_rows import AgentRows
-from moodstream.schemas.codec import encode
+from moodstream.schemas.codec import headers_of
 from moodstream.schemas.identity import split_key
-from moodstream.schemas.instants import from_ms
-from moodstream.schemas.outputs import MoodChanged, output_id
+from moodstream.schemas.instants import from_ms, iso
+from moodstream.schemas.outputs import MoodChanged, output_id_of
 from moodstream.streams.sending import Message
 
 ERASED_CAUSE: Final = "erased"
 """The cause of a mood whose cause was erased."""
+
+
+class _Said(msgspec.Struct):
+    """What `MoodChanged` says, in its order: our own values, and one for every agent of a chunk: no model is made."""
+
+    tenant_id: str
+    agent_id: str
+    event_id: str
+    occurred_at: str
+    sequence: int
+    mood: Triple
+    baseline: Triple
+    tau_hours: Triple
+    displacement: Triple
+    cause: str
+    octant: str
+    octants_passed: Sequence[str]
+
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def mood_changed(agent: AgentRows, octants: Sequence[str], kind: str = "mood") -> Message | None:
@@ -32,22 +55,22 @@ def mood_changed(agent: AgentRows, octants: Sequence[str], kind: str = "mood") -
     t = row.newest_t if row.base is None else max(row.newest_t, row.base.t)
     reading = mood_at(row, t, dynamics)
     tenant, name = split_key(agent.key)
-    event = MoodChanged.model_construct(  # our own values, and one for every agent of a chunk
-        tenant_id=tenant,
-        agent_id=name,
-        event_id=output_id(tenant, name, kind, agent.mood_offset),
-        occurred_at=from_ms(t),
-        sequence=agent.mood_offset,
-        mood=reading.mood,
-        baseline=dynamics.baseline,
-        tau_hours=agent.profile.values.tau_hours,
-        displacement=reading.displacement,
-        cause=row.cause or ERASED_CAUSE,
-        octant=octant(reading.mood),  # type: ignore[arg-type]  # one of the nine names
-        octants_passed=list(octants),  # type: ignore[arg-type]
+    event_id, time = output_id_of(agent.key, kind, agent.mood_offset), iso(from_ms(t))
+    said = _Said(
+        tenant,
+        name,
+        event_id,
+        time,
+        agent.mood_offset,
+        reading.mood,
+        dynamics.baseline,
+        agent.profile.values.tau_hours,
+        reading.displacement,
+        row.cause or ERASED_CAUSE,
+        octant(reading.mood),
+        octants,
     )
-    wire = encode(event, mode="binary")
-    return Message(wire.key, wire.value, wire.headers)
+    return Message(agent.key, _encode(said), headers_of(MoodChanged, agent.key, event_id, time))
 
 
 def profile_message(agent: AgentRows) -> Message:

@@ -124,6 +124,7 @@ class PartitionPipeline:
         await self._load_whole(decoded.agents, agents)
         folded = fold_chunk(decoded, agents, known)
         position = self._position(folded, decoded, end)
+        del decoded, known  # half of the memory of a chunk, and all that follows waits for others
         await self._bury(folded.refused)
         await self.ownership.append(folded.rows, position)
         await self.ownership.flush(folded.rows, position)

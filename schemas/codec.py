@@ -13,7 +13,7 @@ from moodstream.schemas.base import Identified
 from moodstream.schemas.cloudevents import JSON, Headers
 from moodstream.schemas.errors import FutureEvent, KeyMismatch, MalformedRecord
 from moodstream.schemas.events import INPUT_TYPES, InputEvent
-from moodstream.schemas.identity import agent_key, encode_id
+from moodstream.schemas.identity import agent_key
 from moodstream.schemas.instants import iso, to_us
 from moodstream.schemas.limits import DEFAULT_LIMITS, Limits, check_event_bytes
 from moodstream.schemas.outputs import OUTPUT_TYPES, OutputEvent
@@ -51,20 +51,29 @@ def encode(event: InputEvent | OutputEvent, mode: Mode = "json", *, limits: Limi
     value = event.__pydantic_serializer__.to_json(event, exclude_none=True, exclude=exclude)
     check_event_bytes(len(value), limits)
     key = agent_key(event.tenant_id, event.agent_id)
-    return Wire(key, value, _headers(event, key) if mode == "binary" else [])
+    if mode == "json":
+        return Wire(key, value, [])
+    return Wire(key, value, headers_of(type(event), key, event.event_id, iso(event.occurred_at)))
 
 
-def _headers(event: InputEvent | OutputEvent, key: bytes) -> list[tuple[str, bytes]]:
-    source = f"/tenants/{encode_id(event.tenant_id)}/agents/{encode_id(event.agent_id)}"
+def headers_of(kind: type[Identified], key: bytes, event_id: str, time: str) -> list[tuple[str, bytes]]:
+    """Return the headers of a CloudEvent in binary mode. `key` is that of its agent, `time` its RFC 3339 text."""
+    tenant, _, agent = key.partition(b"/")
     return [
-        ("ce_specversion", b"1.0"),
-        ("ce_id", event.event_id.encode()),
-        ("ce_type", ce_type(event.type_name).encode()),
-        ("ce_source", source.encode()),
-        ("ce_time", iso(event.occurred_at).encode()),
+        _SPECVERSION,
+        ("ce_id", event_id.encode()),
+        ("ce_type", _CE_TYPES[kind]),
+        ("ce_source", b"/tenants/%b/agents/%b" % (tenant, agent)),
+        ("ce_time", time.encode()),
         ("ce_partitionkey", key),
-        ("content-type", JSON.encode()),
+        _CONTENT_TYPE,
     ]
+
+
+_SPECVERSION, _CONTENT_TYPE = ("ce_specversion", b"1.0"), ("content-type", JSON.encode())
+_CE_TYPES: dict[type[Identified], bytes] = {
+    kind: ce_type(kind.type_name).encode() for kind in (*INPUT_TYPES.values(), *OUTPUT_TYPES.values())
+}
 
 
 def decode(

@@ -22,6 +22,8 @@ MOOD_PREFIX = "mood:"
 """Starts the ids of memories of the domain mood; no event id may start with it."""
 
 _ID = re.compile(ID_PATTERN[:-1] + r"\Z")
+_is_unreserved = re.compile(r"[A-Za-z0-9._~-]*").fullmatch
+_is_plain_key = re.compile(rb"[A-Za-z0-9._~-]{1,%d}/[A-Za-z0-9._~-]{1,%d}" % (ID_BYTES, ID_BYTES)).fullmatch
 _MASK = 0xFFFFFFFF
 _M = 0x5BD1E995
 
@@ -45,7 +47,7 @@ def check_id(value: str, field: str) -> str:
 
 def encode_id(text: str) -> str:
     """Percent-encode all but the unreserved characters of RFC 3986 (hex digits in upper case). Injective."""
-    return quote(text, safe="")
+    return text if _is_unreserved(text) else quote(text, safe="")
 
 
 def decode_id(text: str) -> str:
@@ -64,6 +66,9 @@ def agent_key(tenant: str, agent: str) -> bytes:
 
 def split_key(key: bytes) -> tuple[str, str]:
     """Return (tenant, agent) of an agent's key; KeyMismatch for any other bytes."""
+    if _is_plain_key(key):
+        plain, _, name = key.decode().partition("/")
+        return plain, name
     try:
         tenant, agent = key.decode("ascii").split("/")
         pair = decode_id(tenant), decode_id(agent)

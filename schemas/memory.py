@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic import Field
@@ -105,16 +105,19 @@ _COLUMNS: dict[type[Event], tuple[Column, ...]] = {
 _KINDS: dict[str, type[Event]] = {kind.type_name: kind for kind in _COLUMNS}
 _TURN_DOMAINS = frozenset({"experience", "relationship", "engagement", "mood"})
 """The domains that have `turn-id` among their attributes."""
-_TURN = ("turn-id", "turn_id", str)
+_TURN: Column = ("turn-id", "turn_id", str)
 _AS_TEXT: dict[Reader, Callable[[Any], str]] = {str: str, int: str, float: number, boolean: flag}
 """How a field is written, by how it is read back; others as `text_of` does. An event has up to eight of them."""
-_WRITTEN: dict[type[Event], tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
-    kind: tuple(
-        (key, name, _AS_TEXT.get(reader, text_of))
-        for key, name, reader in (*columns, *([_TURN] if kind.type_name.partition(".")[0] in _TURN_DOMAINS else []))
-    )
-    for kind, columns in _COLUMNS.items()
-}
+
+
+def _written(kind: type[Event], columns: tuple[Column, ...]) -> Iterator[tuple[str, str, Callable[[Any], str]]]:
+    """Attribute keys, their fields, and how their values are written."""
+    turn = [_TURN] if kind.type_name.partition(".")[0] in _TURN_DOMAINS else []
+    for key, name, reader in (*columns, *turn):
+        yield key, name, _AS_TEXT.get(reader, text_of)
+
+
+_WRITTEN = {kind: tuple(_written(kind, columns)) for kind, columns in _COLUMNS.items()}
 _SHARED = ("tenant_id", "agent_id", "occurred_at", "importance", "metadata", "case_id", "turn_id", "embedding")
 """Fields of the same name in events and memory records."""
 

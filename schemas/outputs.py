@@ -19,7 +19,12 @@ Octant = Literal[
 
 def output_id(tenant: str, agent: str, kind: str, sequence: int) -> str:
     """Return the id of an output: the agent's key, its kind and the log offset it stands for. Repeats are equal."""
-    return f"{agent_key(tenant, agent).decode()}/{kind}/{sequence}"
+    return output_id_of(agent_key(tenant, agent), kind, sequence)
+
+
+def output_id_of(key: bytes, kind: str, sequence: int) -> str:
+    """Return what `output_id` does, by the agent's key."""
+    return f"{key.decode()}/{kind}/{sequence}"
 
 
 class Output(Identified):

@@ -51,7 +51,7 @@ class StreamSettings(BaseModel):
     max_flight_bytes: int = Field(16_777_216, ge=65_536, description="bytes that may wait for the broker's answer")
     max_flight_events: int = Field(20_000, ge=1, description="events that may wait for the broker's answer")
 
-    chunk: int = Field(4_000, ge=1, le=20_000, description="most records that the worker folds at once")
+    chunk: int = Field(6_000, ge=1, le=20_000, description="most records that the worker folds at once")
     fetch_wait_ms: int = Field(50, ge=1, le=5_000, description="how long a fetch waits for records")
     commit_seconds: float = Field(1.0, gt=0, le=60, description="how often the worker commits its position")
     session_seconds: float = Field(10.0, ge=2, le=300, description="silence after which a worker counts as dead")

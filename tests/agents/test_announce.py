@@ -15,7 +15,7 @@ from moodstream.agents.agent_rows import SMALL_ROWS, AgentRows
 from moodstream.agents.announce import mood_changed, profile_message
 from moodstream.agents.decode import others_of
 from moodstream.agents.fold import Entry, fold_events
-from moodstream.schemas.codec import decode_output
+from moodstream.schemas.codec import decode_output, encode
 from moodstream.schemas.events import InputEvent
 from moodstream.schemas.identity import agent_key
 from moodstream.schemas.instants import to_ms
@@ -44,6 +44,8 @@ def announced(agent: AgentRows, octants: Sequence[str] = ()) -> MoodChanged:
     assert message is not None
     event = decode_output(message.key, message.value, list(message.headers)).event
     assert isinstance(event, MoodChanged)
+    model = encode(event, mode="binary")
+    assert (json.loads(message.value or b""), message.headers) == (json.loads(model.value), model.headers)
     return event
 
 
