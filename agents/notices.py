@@ -84,8 +84,11 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
     turns: list[Turn] = []
     try:
         looks = look_all([agent.trends[suffix] for agent, suffix in places])
+        seen = ((looks.p < NOTICE_IN) | (looks.change_ms >= 0)).any(axis=1).tolist()
         for index, (agent, suffix) in enumerate(places):
-            turns += turns_of(agent, suffix, looks, index)
+            # Most rows rest, and nothing is seen in them: so they are passed over before their signals are.
+            if seen[index] or (agent.notices and _is_told(agent, suffix)):
+                turns += turns_of(agent, suffix, looks, index)
         for agent in agents:
             if len(agent.notices) > MOST:
                 _forget(agent, {turn.name for turn in turns if turn.key == agent.key})
@@ -118,6 +121,12 @@ def _forget(agent: AgentRows, fresh: AbstractSet[str]) -> None:
 
 def _is_due(agent: AgentRows, suffix: bytes) -> bool:
     return (suffix == TRENDS or is_pair(suffix)) and agent.trends[suffix].count >= _LEAST
+
+
+def _is_told(agent: AgentRows, suffix: bytes) -> bool:
+    """Whether a trend of this row was announced that has not ended."""
+    other = suffix.removeprefix(PAIR_PREFIX).decode() if is_pair(suffix) else ""
+    return any(state.direction != STABLE and name.partition("/")[2] == other for name, state in agent.notices.items())
 
 
 def turns_of(agent: AgentRows, suffix: bytes, looks: Looks, index: int) -> Iterator[Turn]:
