@@ -99,25 +99,26 @@ def _outcome(event: Outcome, rules: AppraisalRules) -> Triple:
 
 def _engagement(event: Engagement, rules: AppraisalRules) -> Triple:
     """Add up what each known field says, in a fixed order: sums of floats depend on it."""
-    terms = []
+    terms: list[Triple | Emotion] = []
     if event.responded is not None:
-        terms.append(shift_of(rules.responded_yes if event.responded else rules.responded_no))
+        terms.append(rules.responded_yes if event.responded else rules.responded_no)
     if event.continued is not None:
-        terms.append(shift_of(rules.continued_yes if event.continued else rules.continued_no))
+        terms.append(rules.continued_yes if event.continued else rules.continued_no)
     if event.sentiment_shift is not None:
         terms.append(_scaled(shift_of(rules.sentiment), event.sentiment_shift))
     if event.response_time_ms is not None:
         terms.append(_pace(event.response_time_ms, rules))
     p, a, d = AT_REST
     for term in terms:
-        p, a, d = p + term[0], a + term[1], d + term[2]
+        x, y, z = term if type(term) is tuple else shift_of(term)
+        p, a, d = p + x, a + y, d + z
     return p, a, d
 
 
-def _pace(ms: float, rules: AppraisalRules) -> Triple:
+def _pace(ms: float, rules: AppraisalRules) -> Triple | Emotion:
     if ms <= rules.fast_ms:
-        return shift_of(rules.fast)
-    return shift_of(rules.slow) if ms >= rules.slow_ms else AT_REST
+        return rules.fast
+    return rules.slow if ms >= rules.slow_ms else AT_REST
 
 
 def _scaled(delta: Triple, factor: float) -> Triple:

@@ -83,6 +83,12 @@ class Looks:
     change_ms: Integers
     newest_ms: Integers
 
+    def seen(self, p: float) -> list[bool]:
+        """Row by row, whether any signal has a smaller p, or a step."""
+        found: Flags = (self.p < p) | (self.change_ms >= 0)
+        rows: list[bool] = found.max(axis=1, initial=False).tolist()
+        return rows
+
 
 def look_all(rows: Sequence[TrendRow], half_life_hours: float = HALF_LIFE_HOURS) -> Looks:
     """Look at all signals of all rows; of each it says what `summary` says. InvalidQuery for a half-life <= 0."""

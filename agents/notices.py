@@ -84,7 +84,7 @@ def look(agents: Sequence[AgentRows]) -> list[Turn]:
     turns: list[Turn] = []
     try:
         looks = look_all([agent.trends[suffix] for agent, suffix in places])
-        seen = ((looks.p < NOTICE_IN) | (looks.change_ms >= 0)).any(axis=1).tolist()
+        seen = looks.seen(NOTICE_IN)
         for index, (agent, suffix) in enumerate(places):
             # Most rows rest, and nothing is seen in them: so they are passed over before their signals are.
             if seen[index] or (agent.notices and _is_told(agent, suffix)):
