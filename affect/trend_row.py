@@ -34,7 +34,7 @@ _SIZES = [VALUES_AT + 4 * len(bits) for bits in BITS]
 class TrendRow:
     """The reports of an agent, or of a pair. Each signal of a turn stands in one report at most."""
 
-    __slots__ = ("_body", "_new", "_stride", "_turns", "unseen")
+    __slots__ = ("_body", "_new", "_stride", "_turns")
 
     def __init__(self, turns: dict[bytes, list[Report]] | None = None) -> None:
         self._body = b""
@@ -43,8 +43,6 @@ class TrendRow:
         self._new: dict[bytes, bytes] = {}
         """Reports of turns that are not in the body, by the turn's key."""
         self._turns = turns
-        self.unseen = _KEPT
-        """Reports that have come since somebody looked for a notice; of a row that was just read this is not known."""
 
     @property
     def empty(self) -> bool:
@@ -146,7 +144,6 @@ class TrendRow:
         """Let a report compete with those of its turn."""
         data = report[1]
         key = data[KEY_AT:EVENT_AT]
-        self.unseen += 1
         if self._turns is None and key not in self._new and key not in self._body:  # found by chance costs time only
             self._new[key] = data
             return

@@ -8,7 +8,7 @@ import socket
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -40,6 +40,16 @@ from moodstream.streams.topics import check
 log = structlog.get_logger(__name__)
 
 _REPORT_SECONDS: Final = 2.0
+
+
+class Producers(NamedTuple):
+    """One for the changelog and one for outputs: a producer has one request under way to a broker.
+
+    So a chunk need not wait until the broker has the outputs of another.
+    """
+
+    changelog: Any
+    outputs: Any
 
 
 class Worker:
@@ -77,16 +87,16 @@ class Worker:
     async def _run(self) -> None:
         await check(self.streams)
         redis = connect(self.state)
-        producer = None
+        producers: list[Any] = []
         try:
             await check_deployment(redis, self.state, self.streams.partitions, await self._home())
             await declare_fold(redis, self.state, self.fold)
-            producer = await open_producer(self.streams)
+            for _ in Producers._fields:
+                producers.append(await open_producer(self.streams))
             self.began = True
-            await self._run_app(producer, redis)
+            await self._run_app(Producers(*producers), redis)
         finally:
-            if producer is not None:
-                await _quietly(producer.stop(), 2.0)
+            await asyncio.gather(*(_quietly(producer.stop(), 2.0) for producer in producers))
             await redis.aclose()
 
     async def _home(self) -> Home:
@@ -99,12 +109,12 @@ class Worker:
         self._stopping = True
         self._ended.set()
 
-    async def _run_app(self, producer: Any, redis: Any) -> None:  # noqa: ANN401 - clients without types
+    async def _run_app(self, producers: Producers, redis: Any) -> None:  # noqa: ANN401 - redis-py's types
         with tempfile.TemporaryDirectory(prefix="moodstream-") as datadir:
             register()
             app = create_app(self.streams, STORE_URL, datadir)
-            store = self._bind(app, producer)
-            lanes = Lanes(lambda owned: self._pipeline(owned, producer), app.crash, self.streams.chunk)
+            store = self._bind(app, producers)
+            lanes = Lanes(lambda owned: self._pipeline(owned, producers.outputs), app.crash, self.streams.chunk)
             self._wire(app, store, lanes)
             reporting = asyncio.create_task(self._report(redis, store))
             try:
@@ -131,15 +141,15 @@ class Worker:
     def _reason(crash: BaseException) -> Exception:
         return crash if isinstance(crash, Exception) else RuntimeError(f"the app crashed: {crash!r}")
 
-    def _bind(self, app: MoodApp, producer: Any) -> RedisTableStore:  # noqa: ANN401 - aiokafka has no types
+    def _bind(self, app: MoodApp, producers: Producers) -> RedisTableStore:
         """Declare the table, and tell store and app of each other."""
         store: RedisTableStore = state_table(app, self.streams).data
 
         async def upgrade(owned: Ownership) -> None:
-            await self._upgrade(owned, producer)
+            await self._upgrade(owned, producers.outputs)
 
         lives = Lives(self.streams.bootstrap, self._home)
-        changelog = KafkaChangelog(self.streams, producer)
+        changelog = KafkaChangelog(self.streams, producers.changelog)
         store.bind(self.state, changelog, self.name, self.fold, lives, self._on_wait, upgrade)
         app.source_position = store.position
         loop = asyncio.get_running_loop()

@@ -46,7 +46,7 @@ class StreamSettings(BaseModel):
 
     connect_seconds: float = Field(5.0, gt=0, le=60, description="how long to wait for a broker at start")
     request_seconds: float = Field(30.0, gt=0, le=600, description="how long one write may take before it is given up")
-    linger_ms: int = Field(5, ge=0, le=10_000, description="how long the publisher waits to fill a batch")
+    linger_ms: int = Field(2, ge=0, le=10_000, description="how long the publisher waits to fill a batch")
     max_batch_bytes: int = Field(900_000, ge=1_024, le=16_000_000, description="largest batch of one partition")
     max_flight_bytes: int = Field(16_777_216, ge=65_536, description="bytes that may wait for the broker's answer")
     max_flight_events: int = Field(20_000, ge=1, description="events that may wait for the broker's answer")

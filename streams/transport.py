@@ -27,6 +27,7 @@ SCHEME = "moodstream"
 """Scheme of the broker URL that selects this transport."""
 
 _POLL_SECONDS = 0.25
+_GATHER_SECONDS = 0.01
 _PATIENCE_SECONDS = 5.0
 """How long a rebalance or a shutdown waits for the chunk in hand at most: a chunk that is cut off is read again."""
 _PATIENCE_SHARE = 3
@@ -147,7 +148,12 @@ class ChunkConsumer(driver.Consumer):  # type: ignore[misc]
                 if seeks == self._seeks:
                     self._hold()  # what is dropped here must be read again
                 return
-        await asyncio.sleep(0)
+        # A poll costs as much as folding ten records: while chunks are in hand, further records may gather.
+        await asyncio.sleep(_GATHER_SECONDS if self._is_busy() else 0)
+
+    def _is_busy(self) -> bool:
+        """Whether a chunk that was delivered is not acknowledged yet."""
+        return any(pending and pending[-1] not in self._acked_index[tp] for tp, pending in self._delivered.items())
 
     async def _check_gaps(self, records: Mapping[Any, list[ConsumerRecord]]) -> None:
         """Offsets may be missing in a log (control records), but not because it was cut before we had read it."""

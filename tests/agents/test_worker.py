@@ -17,7 +17,7 @@ from moodstream.agents import worker as room
 from moodstream.agents.lane import Lanes
 from moodstream.agents.settings import WorkerSettings
 from moodstream.agents.waits import Waits
-from moodstream.agents.worker import Worker, _quietly
+from moodstream.agents.worker import Producers, Worker, _quietly
 from moodstream.schemas.errors import BrokerUnavailable, Fenced, StateLost, StoreUnavailable
 from moodstream.state.ownership import Phase
 from moodstream.state.settings import StateSettings
@@ -36,7 +36,7 @@ def bound(worker: Worker, folder: Path) -> tuple[Any, Any]:
     """The worker's app and store, without broker and Redis."""
     register()
     app = create_app(worker.streams, worker.state.url, str(folder))
-    return app, worker._bind(app, producer=None)
+    return app, worker._bind(app, Producers(None, None))
 
 
 # -- crashes
