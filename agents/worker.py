@@ -91,10 +91,10 @@ class Worker:
         try:
             await check_deployment(redis, self.state, self.streams.partitions, await self._home())
             await declare_fold(redis, self.state, self.fold)
-            for _ in Producers._fields:
-                producers.append(await open_producer(self.streams))
+            producers += [changelog := await open_producer(self.streams)]
+            producers += [outputs := await open_producer(self.streams)]
             self.began = True
-            await self._run_app(Producers(*producers), redis)
+            await self._run_app(Producers(changelog, outputs), redis)
         finally:
             await asyncio.gather(*(_quietly(producer.stop(), 2.0) for producer in producers))
             await redis.aclose()
