@@ -31,7 +31,7 @@ from support.platforms import Platform
 
 NOTE = (
     "Medians of the rounds; ratio: to the bare producer of the same round, above 1 the SDK is faster. CPU of the "
-    "publisher's process. One by one, each event waits for the linger of 5 ms and for the broker."
+    "publisher's process. One by one, each event waits for the linger of 2 ms and for the broker."
 )
 
 
