@@ -94,6 +94,8 @@ class Folding:
     def __init__(self, known: Mapping[bytes, bytes | None], past: Past | None = None) -> None:
         self.changes = Changes()
         self._accepted = dict(known)
+        self._kept = False
+        """Whether the rows of the agent have been kept as they are stored, for an erasure."""
         self._past = None if past is None else past.copy()
 
     def fold(self, agent: AgentRows, entry: Entry) -> None:
@@ -119,7 +121,9 @@ class Folding:
         if entry.ident in agent.markers.ids:
             changes.duplicate += 1
             return
-        agent.keep_rows()
+        if not self._kept:
+            agent.keep_rows()
+            self._kept = True
         past = self._past = self._past or Past()
         if not (isinstance(event, Erase) and event.scope == "memory"):  # that one knows where to look
             past.note(changes.rows)

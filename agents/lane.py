@@ -23,15 +23,19 @@ Crash = Callable[[BaseException], Awaitable[None]]
 
 
 class Room:
-    """How many records all lanes may have in hand together. A chunk that is larger is taken when nothing else is."""
+    """How many records all lanes may have in hand together: first come, first served.
+
+    A chunk that is larger is taken when nothing else is.
+    """
 
     def __init__(self, records: int) -> None:
         self._free = self._all = records
         self._given_back = asyncio.Condition()
+        self._first = asyncio.Lock()
 
     async def take(self, size: int) -> None:
-        """Wait for room for so many records."""
-        async with self._given_back:
+        """Wait for room for so many records, behind those who came before."""
+        async with self._first, self._given_back:
             await self._given_back.wait_for(lambda: size <= self._free or self._free == self._all)
             self._free -= size
 
@@ -74,6 +78,8 @@ class Lane:
                 await asyncio.wait((taken, self._task), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 taken.cancel()
+        if self._task.done():
+            return
         self._waiting.append((event, chunk))
         self._records += size
         self._came.set()
@@ -93,12 +99,14 @@ class Lane:
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever it is, the chunk is not done
+                self._waiting.clear()
                 await self._failed(error)
                 return
             finally:
                 await self._room.give_back(size)
             for event in events:
                 event.ack()
+            del event, events, chunk  # until the next one comes
 
     def _next_size(self) -> int:
         """Records of the chunks that can be taken together now: those that follow each other, up to the most."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,12 +35,15 @@ class Pipeline:
         self.done: list[int] = []
         self.chunks: list[Chunk] = []
         self.gate = asyncio.Event()
+        self.pause = False
         self.fails: dict[int, BaseException] = {}
 
     async def process(self, chunk: Chunk) -> None:
         self.chunks.append(chunk)
         self.begun.append(chunk.start)
         await self.gate.wait()
+        if self.pause:  # so long that the next chunk has come
+            await turns()
         if chunk.start in self.fails:
             raise self.fails[chunk.start]
         self.done.append(chunk.start)
@@ -171,6 +175,8 @@ async def test_nobody_waits_for_a_lane_that_has_ended(crashes: Crashes, ending: 
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
     await asyncio.wait_for(lane.put(Event(), chunk_of(5)), 5)
     assert pipeline.begun == [0]
+    if ending == "failed":
+        assert not lane._waiting
 
 
 async def test_a_put_that_is_cancelled_leaves_nothing_behind(crashes: Crashes) -> None:
@@ -198,6 +204,26 @@ async def test_so_many_records_are_in_hand_over_all_lanes(crashes: Crashes) -> N
     pipelines[1].gate.set()
     await turns()
     assert [len(pipeline.begun) for pipeline in pipelines] == [1, 1, 1]
+    lanes.close()
+
+
+async def test_a_lane_with_little_is_served_beside_lanes_with_much(crashes: Crashes) -> None:
+    pipelines = [Pipeline(partition) for partition in range(3)]
+    for pipeline in pipelines:
+        pipeline.pause = True
+        pipeline.gate.set()
+    lanes = Lanes(lambda owned: pipelines[owned.partition], crashes, chunk=5)  # type: ignore[arg-type,return-value]
+
+    async def feed(partition: int) -> None:
+        for start in count(0, 5):
+            await lanes.of(pipelines[partition].ownership).put(Event(), chunk_of(start, size=5))
+
+    feeding = [asyncio.create_task(feed(partition)) for partition in range(2)]
+    await eventually(lambda: len(pipelines[0].done) > 3)
+    await lanes.of(pipelines[2].ownership).put(Event(), chunk_of(0))
+    await eventually(lambda: pipelines[2].done == [0], seconds=5)
+    for one in feeding:
+        one.cancel()
     lanes.close()
 
 
