@@ -24,9 +24,9 @@ from support.waiting import eventually
 
 MANY = 10_000
 """Agents whose restore takes a second or more."""
-EVEN_MORE = 30_000
+EVEN_MORE = 90_000
 """Agents whose restore takes longer than it takes a second worker to join."""
-_ATTEMPTS = 4
+_ATTEMPTS = 8
 
 
 async def filled(run: Running, agents: int, erased: int = 0) -> Filled:
