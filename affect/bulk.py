@@ -24,7 +24,7 @@ from moodstream.affect.inference import SLOPE_MINIMUM, change_point
 from moodstream.affect.params import PARAMS
 from moodstream.affect.signals import SIGNALS
 from moodstream.affect.statistics import HALF_LIFE_HOURS, KINDS
-from moodstream.affect.trend_row import BITS, HEAD_BYTES, MASK_AT, TrendRow
+from moodstream.affect.trend_row import BITS, HEAD_BYTES, MASK_AT, VALUES_AT, TrendRow
 from moodstream.schemas.errors import InvalidQuery
 
 __all__ = ["Looks", "look_all"]
@@ -255,7 +255,7 @@ def _block(flat: _Flat, series: Integers, signal: Integers, half_life: float) ->
 
 def _regular_block(bodies: Sequence[bytes], signals: Integers, half_life: float) -> _Block:
     """Lay out, as `_block` does, the series of rows whose reports all know these signals."""
-    size = MASK_AT + 1 + 4 * len(signals)
+    size = VALUES_AT + 4 * len(signals)
     count = np.array([len(body) // size for body in bodies])
     stored = np.frombuffer(b"".join([body[HEAD_BYTES:] for body in bodies]), np.uint8).reshape(-1, size)
     aligned = np.zeros((len(stored), len(_ALIGN) + size), np.uint8)

@@ -19,7 +19,6 @@ __all__ = [
     "Report",
     "TrendRow",
     "Values",
-    "enter",
     "observe",
     "report_of",
     "sign_of",
@@ -34,7 +33,7 @@ def observe(row: TrendRow, key: bytes, event: bytes, t: int, values: Sequence[fl
     """Fold one report into the row, in place: `event` is H(event id), `t` its time in ms, `values` of `values_of`."""
     report = report_of(key, event, t, values)
     if report is not None:
-        enter(row, report)
+        row.enter(report)
 
 
 def report_of(key: bytes, event: bytes, t: int, values: Sequence[float | None]) -> Report | None:
@@ -49,8 +48,3 @@ def report_of(key: bytes, event: bytes, t: int, values: Sequence[float | None]) 
         return None
     head = t.to_bytes(KEY_AT, "big")
     return t, b"%b%b%b%c%b" % (head, key, event, mask, _FLOATS[len(known)].pack(*known))
-
-
-def enter(row: TrendRow, report: Report) -> None:
-    """Let a report compete with those of its turn, in place."""
-    row.enter(report)

@@ -21,7 +21,7 @@ from bench.process import machine_seconds
 from moodstream.affect.bulk import look_all
 from moodstream.affect.signals import SIGNALS, turn_key, values_of
 from moodstream.affect.statistics import summary
-from moodstream.affect.trends import TrendRow, enter, report_of
+from moodstream.affect.trends import TrendRow, report_of
 from moodstream.schemas.events import Engagement
 from moodstream.schemas.identity import hash_id
 from moodstream.schemas.instants import to_ms
@@ -145,7 +145,7 @@ def fold(kept: Rows, changes: Sequence[tuple[bytes, bytes, Engagement]]) -> Rows
             row = rows.get(name)
             if row is None:
                 row = rows[name] = read(kept[name])
-            enter(row, found)
+            row.enter(found)
     return {name: pack_row(Kind.TRENDS, 1, row.pack(), _STAMP) for name, row in rows.items()}
 
 

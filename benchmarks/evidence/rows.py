@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evidence.series import Floats
 from moodstream.affect.signals import SIGNALS
-from moodstream.affect.trends import Report, TrendRow, enter, report_of
+from moodstream.affect.trends import Report, TrendRow, report_of
 
 WINDOW: Final = 64
 _EVENT = bytes(12)
@@ -23,7 +23,7 @@ def row_of(reports: list[Report]) -> TrendRow:
     """Make the row of some reports, all of different turns."""
     row = TrendRow()
     for report in reports:
-        enter(row, report)
+        row.enter(report)
     return row
 
 
